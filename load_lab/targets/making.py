@@ -19,23 +19,20 @@ from load_lab.stack.locks import measurement_lock
 from load_lab.targets.app_process import ready
 from load_lab.targets.credentials import credentials
 from load_lab.targets.declared import DeclaredTarget, find_allowed
-from load_lab.targets.mix import SAFE_METHODS, LeftOut, Mix, Operation, write_mix
-from load_lab.targets.sources.access_log import read_access_log
-from load_lab.targets.sources.answers import Answers
-from load_lab.targets.sources.explorer import explore, templates_of, unsent
+from load_lab.targets.mix import SAFE_METHODS, LeftOut, Mix, write_mix
+from load_lab.targets.sources.described import ApiOperation, Described, Outcomes, Parameter, divided
+from load_lab.targets.sources.explorer import explore, templates_of
 from load_lab.targets.sources.har import read_har
-from load_lab.targets.sources.openapi import (
-    ApiOperation,
-    Described,
-    Parameter,
-    read_document,
-)
+from load_lab.targets.sources.known_values import KnownValues
+from load_lab.targets.sources.log import read_log
+from load_lab.targets.sources.openapi import read_document
 from load_lab.targets.sources.paths import Template, parameter_names
 from load_lab.targets.sources.recorded import keep_answered
 from load_lab.targets.sources.routes import read_routes, route_templates
-from load_lab.targets.sources.safety import forbidden_reason, left_out_reason, stem_of_path
+from load_lab.targets.sources.safety import Safety, stem_of_path
 from load_lab.targets.sources.session import Session
-from load_lab.targets.sources.writes import Writes, explore_writes
+from load_lab.targets.sources.traffic import collect
+from load_lab.targets.sources.writes import explore_writes
 
 Source = Literal["openapi", "routes", "log", "har"]
 
@@ -118,19 +115,16 @@ def make_mix(
         UsageError: the target or the source is unknown or invalid, or may not be loaded.
         LabError: the target does not answer, or the user does not approve.
     """
-    asked = (*options.named, *options.leave_out)
-    target, options, source = _prepared(name, options, allowed_host)
+    target, source = _prepared(name, options, allowed_host)
+    safety = _safety(target, options, source)
     with _started(target) as running:
         if source in _READERS:
-            described = _described(source, running, asked)
+            described = _described(source, running, options)
             if source == "routes" and (target.file.headers or target.file.auth):
-                approve(_plan(name, described, options))
-            mix = _explored(running, described, options)
+                approve(_plan(name, described, safety))
+            mix = _explored(running, described, options, safety)
         else:
-            mix = _RECORDS[source](running, options)
-            # Those of one path have the headers by which they differ behind it.
-            names = {each.name.partition(" (")[0] for each in mix.operations}
-            _require_known(asked, names | {each.name for each in mix.left_out})
+            mix = _recorded(running, source, options, safety)
             mix = mix if options.untried else _answered(running, mix)
     write_mix(mix, target.mix_path)
     return MadeMix(name, target.mix_path, mix)
@@ -142,25 +136,29 @@ def plan_mix(name: str, options: MixOptions, allowed_host: str | None = None) ->
     Raises:
         UsageError: as `make_mix`, or a log or HAR file is the source.
     """
-    asked = (*options.named, *options.leave_out)
-    target, options, source = _prepared(name, options, allowed_host)
+    target, source = _prepared(name, options, allowed_host)
     if source not in _READERS:
         raise UsageError(
             f"--dry-run lists what a document or routes describe. With --{source}, --untried "
             "sends nothing."
         )
     with _started(target) as running:
-        return _plan(name, _described(source, running, asked), options)
+        described = _described(source, running, options)
+        return _plan(name, described, _safety(target, options, source))
 
 
 def _prepared(
     name: str, options: MixOptions, allowed_host: str | None
-) -> tuple[DeclaredTarget, MixOptions, Source]:
+) -> tuple[DeclaredTarget, Source]:
     target = find_allowed(name, allowed_host)
-    source = options.source or _default_source(target)
+    return target, options.source or _default_source(target)
+
+
+def _safety(target: DeclaredTarget, options: MixOptions, source: Source) -> Safety:
     file = target.file
     named, leave_out = (*options.named, *file.named), (*options.leave_out, *file.leave_out)
-    return target, replace(options, named=named, leave_out=leave_out), source
+    # Only a document says what a body has to be.
+    return Safety(named, leave_out, writes=file.writes and source == "openapi")
 
 
 @contextmanager
@@ -186,30 +184,22 @@ def _default_source(target: DeclaredTarget) -> Source:
     )
 
 
-def _plan(name: str, described: Described, options: MixOptions) -> Plan:
-    reasons = unsent(described.operations, options.named, options.leave_out)
-    if described.writes:
-        writes = [each for each in described.operations if each.method not in SAFE_METHODS]
-        reasons |= {
-            each: left_out_reason(each, options.leave_out) or forbidden_reason(each, options.named)
-            for each in writes
-        }
+def _plan(name: str, described: Described, safety: Safety) -> Plan:
+    reasons = {each: safety.reason(each) for each in described.operations}
+    left_out = (LeftOut(name=each.name, reason=why) for each, why in reasons.items() if why)
     return Plan(
         name,
         described.source,
-        tuple(each.name for each, reason in reasons.items() if not reason),
-        (
-            *described.left_out,
-            *(LeftOut(name=each.name, reason=why) for each, why in reasons.items() if why),
-        ),
+        tuple(each.name for each, why in reasons.items() if not why),
+        (*described.left_out, *left_out),
     )
 
 
-def _described(source: Source, target: DeclaredTarget, asked: Iterable[str]) -> Described:
-    """Return what a source describes; `asked` are the operations that the user names."""
+def _described(source: Source, target: DeclaredTarget, options: MixOptions) -> Described:
     described = _READERS[source](target)
     known = ({o.name, o.template, o.operation_id} for o in described.operations)
-    _require_known(asked, set.union(*known, {each.name for each in described.left_out}) - {""})
+    names = set.union(*known, {each.name for each in described.left_out}) - {""}
+    _require_known((*options.named, *options.leave_out), names)
     given = target.file.values
     names = {p.name for each in described.operations for p in each.parameters}
     for name in sorted(given.keys() - names):
@@ -231,57 +221,25 @@ def _require_known(names: Iterable[str], known: Collection[str]) -> None:
             raise UsageError(f"Nothing is called {name!r}. The nearest: {', '.join(nearest)}")
 
 
-def _from_openapi(target: DeclaredTarget) -> Described:
-    return replace(_document(target), writes=target.file.writes)
-
-
 def _from_routes(target: DeclaredTarget) -> Described:
     return Described(tuple(map(_operation, _templates(target))), "Django's routes")
 
 
-_READERS: dict[Source, Callable[[DeclaredTarget], Described]] = {
-    "openapi": _from_openapi,
-    "routes": _from_routes,
-}
-
-
-def _from_log(target: DeclaredTarget, options: MixOptions) -> Mix:
-    templates = _known_templates(target)
-    with step(f"Reading {options.file}"):
-        log = read_access_log(
-            options.file or Path(),
-            target.url,
-            templates=templates,
-            most=options.most,
-            named=options.named,
-            leave_out=options.leave_out,
-            keep_times=options.keep_times,
+def _recorded(target: DeclaredTarget, source: Source, options: MixOptions, safety: Safety) -> Mix:
+    """Return the mix of a log or HAR file; templates name its paths, or their shape does."""
+    path, templates = options.file or Path(), _known_templates(target)
+    with step(f"Reading {path}"):
+        record = (
+            read_har(path, target.url)
+            if source == "har"
+            else read_log(path, target.url, keep_times=options.keep_times)
         )
-    if log.broken_lines:
-        note(
-            f"{log.broken_lines} of {log.lines} lines could not be read; the first is "
-            f"{log.first_broken}"
-        )
-    if log.has_whole_seconds:
-        note("The log has whole seconds: its requests are spread evenly over each.")
-    return log.mix
-
-
-def _from_har(target: DeclaredTarget, options: MixOptions) -> Mix:
-    return read_har(
-        options.file or Path(),
-        target.url,
-        templates=_known_templates(target),
-        most=options.most,
-        named=options.named,
-        leave_out=options.leave_out,
-    )
-
-
-_RECORDS: dict[Source, Callable[[DeclaredTarget, MixOptions], Mix]] = {
-    "log": _from_log,
-    "har": _from_har,
-}
+        mix = collect(str(path), record, templates, most=options.most, safety=safety)
+    # Those of one path have the headers by which they differ behind it.
+    names = {each.name.partition(" (")[0] for each in mix.operations}
+    names |= {each.name for each in mix.left_out}
+    _require_known((*options.named, *options.leave_out), names)
+    return mix
 
 
 def _answered(target: DeclaredTarget, mix: Mix) -> Mix:
@@ -329,7 +287,9 @@ def _templates(target: DeclaredTarget) -> list[Template]:
         return route_templates(read_routes(target.file.manage, target.folder, os.environ))
 
 
-def _explored(target: DeclaredTarget, described: Described, options: MixOptions) -> Mix:
+def _explored(
+    target: DeclaredTarget, described: Described, options: MixOptions, safety: Safety
+) -> Mix:
     """Send each operation's requests, and keep those that are answered with 2xx."""
     target.require_ready()
     operations = described.operations
@@ -338,21 +298,19 @@ def _explored(target: DeclaredTarget, described: Described, options: MixOptions)
         _client(target, httpx.Limits()) as client,
         httpx.Client(base_url=target.url, verify=http.certificates()) as stranger,
     ):
-        answers = Answers(templates_of(operations), client.base_url)
-        found, left_out = explore(
+        known = KnownValues(templates_of(operations), client.base_url)
+        outcomes = explore(
             operations,
             client,
             most=options.most,
             seed=options.seed,
-            named=options.named,
-            leave_out=options.leave_out,
-            answers=answers,
+            safety=safety,
+            known=known,
             session=_session(target, client, stranger),
         )
-    if described.writes:
-        written = _written(target, operations, answers, found, options)
-        reads = [each for each in left_out if each.name not in _names(operations)]
-        found, left_out = found + written.operations, (*reads, *written.left_out)
+    if safety.writes:
+        outcomes |= _written(target, operations, known, outcomes, safety)
+    found, left_out = divided(outcomes)
     left_out = (*described.left_out, *left_out)
     return Mix(source=described.source, operations=found, left_out=left_out)
 
@@ -370,24 +328,20 @@ def _session(
 def _written(
     target: DeclaredTarget,
     operations: Sequence[ApiOperation],
-    answers: Answers,
-    reads: Sequence[Operation],
-    options: MixOptions,
-) -> Writes:
+    known: KnownValues,
+    reads: Outcomes,
+    safety: Safety,
+) -> Outcomes:
     """Send the operations that write, to objects that are created for it."""
     # A request that writes is sent once, so no connection may be one that the target closes.
     with (
         step(f"Writing to {target.url}"),
         _client(target, httpx.Limits(max_keepalive_connections=0)) as client,
     ):
-        written = explore_writes(
-            *(operations, client, answers, reads),
-            named=options.named,
-            leave_out=options.leave_out,
-        )
+        written = explore_writes(operations, client, known, reads, safety)
     if written.remaining:
         note(_remaining(written.remaining))
-    return written
+    return written.outcomes
 
 
 def _remaining(counts: Mapping[str, int]) -> str:
@@ -403,11 +357,6 @@ def _client(target: DeclaredTarget, limits: httpx.Limits) -> httpx.Client:
     return httpx.Client(
         base_url=target.url, headers=headers, verify=http.certificates(), limits=limits
     )
-
-
-def _names(operations: Iterable[ApiOperation]) -> set[str]:
-    """Return the names of the operations that write."""
-    return {each.name for each in operations if each.method not in SAFE_METHODS}
 
 
 def _document(target: DeclaredTarget) -> Described:
@@ -450,3 +399,9 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} can't be read: {error}.") from None
+
+
+_READERS: dict[Source, Callable[[DeclaredTarget], Described]] = {
+    "openapi": _document,
+    "routes": _from_routes,
+}

@@ -12,8 +12,9 @@ from load_lab.load.load import Load
 from load_lab.paths import ROOT
 from load_lab.stack.native.program_paths import require
 from load_lab.targets.mix import Mix, write_mix
-from load_lab.targets.sources.answers import Answers
+from load_lab.targets.sources.described import divided
 from load_lab.targets.sources.explorer import explore, templates_of
+from load_lab.targets.sources.known_values import KnownValues
 from load_lab.targets.sources.openapi import read_document
 from load_lab.targets.sources.writes import explore_writes
 from tests.support.writable_api import DOCUMENT, WritableApi, serve_writable_api
@@ -25,10 +26,11 @@ WRITES = {"POST", "PUT", "PATCH", "DELETE"}
 def _mix(api):
     """Return the mix of the API with what it reads and what it writes."""
     with httpx.Client(base_url=api.url) as client:
-        answers = Answers(templates_of(OPERATIONS), client.base_url)
-        reads, _ = explore(OPERATIONS, client, answers=answers)
-        writes = explore_writes(OPERATIONS, client, answers, reads)
-    return Mix(source="test", operations=(*reads, *writes.operations))
+        known = KnownValues(templates_of(OPERATIONS), client.base_url)
+        reads = explore(OPERATIONS, client, known=known)
+        writes = explore_writes(OPERATIONS, client, known, reads)
+    found, _ = divided(reads | writes.outcomes)
+    return Mix(source="test", operations=found)
 
 
 def _run(folder, api, load, **environ):

@@ -1,24 +1,36 @@
-"""Bodies that an operation may accept, the most certain first, and their repair after an error."""
+"""Bodies that an operation may accept, the most certain first, sent until it accepts one."""
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from urllib.parse import quote
+
+import httpx
 
 from load_lab.targets.mix import UNIQUE
-from load_lab.targets.sources.json_or_yaml import Json, Node
-from load_lab.targets.sources.samples import Samples
-from load_lab.targets.sources.schemas import Schema, fitted, read_schema, typed
-from load_lab.targets.sources.secret_words import credential_in_body
+from load_lab.targets.sources.described import ApiOperation
+from load_lab.targets.sources.document import Json
+from load_lab.targets.sources.exchange import Content, Exchange, send
+from load_lab.targets.sources.known_values import KnownValues, parse
+from load_lab.targets.sources.paths import shape, words
+from load_lab.targets.sources.safety import credential_in_body
+from load_lab.targets.sources.schemas import BodyType, Schema, fitted
+from load_lab.targets.sources.tries import Tries
 from load_lab.targets.sources.values import find_values, unique_text
 
-JSON_TYPE = "application/json"
-FORM_TYPE = "application/x-www-form-urlencoded"
 # Items of a list that are copied, and values of a field that are tried.
 _MOST_COPIES = 3
 _MOST_TRIED = 8
+# Errors that another body may avoid, and those that no body does.
+_REPAIRABLE = frozenset({400, 409, 422, 500})
+_FINAL = frozenset({401, 403, 405})
+_MOST_REPAIRS = 8
+_MOST_BODIES = 24
+_MOST_CHANGES = 6
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_RUN_DIGITS = 5
 # Fields that are often unique, by the last word of their name.
 _UNIQUE_WORDS = frozenset(
     {
@@ -34,41 +46,12 @@ _SAYS_UNIQUE = re.compile(r"uniq|exist|already|duplicate|taken|conflict|overlap|
 Fields = dict[str, Json]
 
 
-@dataclass(frozen=True)
-class BodyType:
-    """The body that an operation takes: its media type, schema, and the document's examples."""
-
-    media_type: str
-    schema: Schema
-    examples: tuple[Json, ...]
-
-    def text(self, fields: Fields) -> str:
-        """Return the body as it is sent."""
-        if self.media_type == JSON_TYPE:
-            return json.dumps(fields)
-        pairs = (f"{_quoted(name)}={_quoted(value)}" for name, value in fields.items())
-        return "&".join(pairs)
-
-
-def read_body_type(body: Node) -> BodyType | None:
-    """Read the description of a body; None if it is neither JSON nor a form."""
-    for name, media in body.at("content").members():
-        media_type = name.partition(";")[0].strip().lower()
-        if media_type in (JSON_TYPE, FORM_TYPE):
-            nodes = [media.at("example")]
-            nodes += [each.at("value") for _, each in media.at("examples").members()]
-            schema = read_schema(media.at("schema"))
-            found = (typed(node.json(), schema) for node in nodes if node.exists)
-            return BodyType(media_type, schema, (*found, *schema.examples))
-    return None
-
-
 @dataclass
 class Bodies:
     """The bodies of one operation. `above`: the shape of the list that it adds an item to."""
 
     type: BodyType
-    samples: Samples
+    known: KnownValues
     above: str
     _used: dict[str, int] = field(default_factory=dict)
 
@@ -77,10 +60,21 @@ class Bodies:
         for example in self.type.examples:
             if isinstance(example, dict):
                 yield self._with_unique_texts(example)
-        items = self.samples.items(self.above)
+        items = self.known.objects(self.above)
         step = max(1, len(items) // _MOST_COPIES)
         yield from (self._copy(item) for item in items[::step][:_MOST_COPIES])
-        yield self._required()
+        yield self._values_of(self.type.schema.required)
+
+    def changes(self, created: Fields) -> Iterator[Fields]:
+        """Yield one field each: unique texts, simple values, then one that the object lacks."""
+        is_unique = {name: UNIQUE in str(value) for name, value in created.items()}
+        simple = [name for name, value in created.items() if not isinstance(value, dict | list)]
+        for name in sorted(simple, key=lambda each: not is_unique[each]):
+            yield {name: created[name]}
+        for name, schema in self._writable.items():
+            if name not in created and schema.kind == "string" and not schema.format:
+                yield from ({name: each} for each in find_values(name, schema, self.known, ""))
+        yield created
 
     def repaired(self, fields: Fields, answer: Json) -> Fields | None:
         """Return the body with the fields changed that an error names; None if it names none.
@@ -117,9 +111,6 @@ class Bodies:
         has_secret = credential_in_body(json.dumps({name: value})) and isinstance(value, str)
         return not has_secret and (name in required or not (is_empty or is_assigned))
 
-    def _required(self) -> Fields:
-        return self._values_of(self.type.schema.required)
-
     def _values_of(self, names: Iterator[str] | frozenset[str]) -> Fields:
         ordered = [name for name in self._writable if name in names]
         return {name: value for name in ordered for value in self._next_value(name)}
@@ -128,7 +119,7 @@ class Bodies:
         """Return the next value of a field that was not used; none after the last."""
         used = self._used.get(name, 0)
         self._used[name] = used + 1
-        values = find_values(name, self._writable[name], self.samples, self.above)
+        values = find_values(name, self._writable[name], self.known, self.above)
         return [] if used >= _MOST_TRIED else list(islice(values, used, used + 1))
 
     def _with_unique_texts(self, fields: Fields) -> Fields:
@@ -140,11 +131,10 @@ class Bodies:
         schema = self._writable[name]
         if schema.choices or schema.format in ("uuid", "date", "date-time", "uri"):
             return False
-        words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
-        texts = [item.get(name) for item in self.samples.items(self.above)]
+        texts = [item.get(name) for item in self.known.objects(self.above)]
         texts = [text for text in texts if isinstance(text, str) and text]
         differ = len(texts) > 2 and len(set(map(str, texts))) == len(texts)
-        return differ or bool(words and words[-1] in _UNIQUE_WORDS)
+        return differ or not _UNIQUE_WORDS.isdisjoint(words(name)[-1:])
 
     def _unique(self, name: str, value: Json) -> Json:
         if not isinstance(value, str) or UNIQUE in value:
@@ -165,6 +155,109 @@ class Bodies:
             del fields[name]
         elif found := self._next_value(name):
             fields[name] = found[0]
+
+
+@dataclass
+class Found:
+    """The body that was accepted, the answers that were 2xx, and the last answer: an error if no
+    body was accepted.
+    """
+
+    fields: Fields | None = None
+    exchanges: list[Exchange] = field(default_factory=list)
+    last: Exchange = field(default_factory=lambda: Exchange(problem="no body found for it"))
+
+
+class Trials:
+    """Requests with bodies, one after the other. `known`: what bodies are made of."""
+
+    def __init__(self, client: httpx.Client, known: KnownValues) -> None:
+        self._client, self._known = client, known
+        run = _base36(int(time.time()) % 36**_RUN_DIGITS)
+        self._run, self._sent = run.zfill(_RUN_DIGITS), 0
+
+    def create(self, operation: ApiOperation, paths: Sequence[str]) -> Found:
+        """Send bodies until one is accepted at each of the paths.
+
+        Raises:
+            LabError: the target accepts no connection.
+        """
+        bodies = self._bodies(operation, operation)
+        return self._search(operation, paths, bodies, bodies.first() if bodies else [None])
+
+    def change(
+        self, operation: ApiOperation, paths: Sequence[str], creator: ApiOperation, created: Fields
+    ) -> Found:
+        """Send bodies for objects that the `creator` made of what is `created`: the same ones, or
+        one field at a time for PATCH. Raises as `create`.
+        """
+        if operation.method == "POST":
+            return self.create(operation, paths)
+        bodies = self._bodies(operation, creator)
+        drafts: Iterable[Fields | None] = [None]
+        if bodies:
+            same = {n: v for n, v in created.items() if n in bodies.type.schema.writable}
+            is_whole = operation.method == "PUT"
+            changes = islice(bodies.changes(same), _MOST_CHANGES)
+            drafts = chain([same], bodies.first()) if is_whole else changes
+        return self._search(operation, paths, bodies, drafts)
+
+    def _bodies(self, operation: ApiOperation, creator: ApiOperation) -> Bodies | None:
+        body = operation.body
+        return Bodies(body, self._known, shape(creator.template)) if body else None
+
+    def _search(
+        self,
+        operation: ApiOperation,
+        paths: Sequence[str],
+        bodies: Bodies | None,
+        drafts: Iterable[Fields | None],
+    ) -> Found:
+        tries, found = Tries[Fields | None](), Found()
+
+        def send_each(fields: Fields | None) -> Exchange:
+            for path in paths:
+                content = self._content(operation, fields)
+                found.last = send(self._client, operation.method, path, content)
+                if found.last.problem:
+                    break
+                found.exchanges.append(found.last)
+            tries.is_over = found.last.status in _FINAL
+            return found.last
+
+        attempts = _repaired(drafts, bodies, tries)
+        tries.run(send_each, attempts, enough=1, most_failures=_MOST_BODIES)
+        found.fields = next(iter(tries.accepted), None)
+        return found
+
+    def _content(self, operation: ApiOperation, fields: Fields | None) -> Content | None:
+        if fields is None or operation.body is None:
+            return None
+        self._sent += 1
+        unique = f"{self._run}m{_base36(self._sent)}"
+        text = operation.body.text(fields).replace(UNIQUE, unique)
+        return Content(operation.body.media_type, text)
+
+
+def _repaired(
+    drafts: Iterable[Fields | None], bodies: Bodies | None, tries: Tries[Fields | None]
+) -> Iterator[Fields | None]:
+    """Yield the drafts, each with its repairs after the errors to which it led."""
+    seen: list[Fields | None] = []
+    for draft in drafts:
+        body = draft
+        for _ in range(_MOST_REPAIRS):
+            if body in seen:
+                break
+            seen.append(body)
+            yield body
+            status = tries.last.status if tries.last else None
+            if body is None or bodies is None or status not in _REPAIRABLE:
+                break
+            repaired = bodies.repaired(body, parse(tries.last.body)) if tries.last else None
+            if repaired is None:
+                break
+            body = repaired
 
 
 def _named(answer: Json, names: dict[str, Schema]) -> Iterator[tuple[str, str]]:
@@ -191,7 +284,9 @@ def _mentioned(answer: Json, names: dict[str, Schema]) -> Iterator[tuple[str, st
     yield from ((name, text) for name in names if name in words)
 
 
-def _quoted(value: Json) -> str:
-    """Return a value as a form has it; k6 replaces what it finds, so the placeholder stays."""
-    text = value if isinstance(value, str) else json.dumps(value)
-    return UNIQUE.join(quote(part, safe="") for part in text.split(UNIQUE))
+def _base36(number: int) -> str:
+    digits = ""
+    while number:
+        number, rest = divmod(number, 36)
+        digits = _DIGITS[rest] + digits
+    return digits or "0"

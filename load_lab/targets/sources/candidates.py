@@ -7,8 +7,8 @@ from itertools import islice, product
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from load_lab.targets.sources.answers import Answers, plain
-from load_lab.targets.sources.openapi import ApiOperation, Parameter
+from load_lab.targets.sources.described import ApiOperation, Parameter
+from load_lab.targets.sources.known_values import KnownValues, plain
 from load_lab.targets.sources.paths import Values, fill, shape_above
 
 # The origin of values that are certain, and may be few.
@@ -31,23 +31,17 @@ class Candidate:
     values: Values
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Candidates from one place, which is `origin`."""
-
-    origin: str
-    candidates: Iterator[Candidate]
-
-
-def find_candidates(operation: ApiOperation, answers: Answers, seed: int) -> Iterator[Finding]:
-    """Yield the candidates of an operation from each place, the most certain first. The first
+def find_candidates(
+    operation: ApiOperation, known: KnownValues, seed: int
+) -> Iterator[tuple[str, Iterator[Candidate]]]:
+    """Yield places, and the candidates of an operation from each, the most certain first. The first
     candidates are spread evenly over all of the place; another seed begins elsewhere.
     """
-    found = list(islice(queries(operation, answers), _MOST_COMBINED))
-    for origin, values in _values(operation, answers):
+    found = list(islice(queries(operation, known), _MOST_COMBINED))
+    for origin, values in _values(operation, known):
         fitting = [each for each in dict.fromkeys(values) if _agree(each, operation)]
         pairs = list(product(fitting, found))
-        yield Finding(origin, _candidates(operation, _spread(pairs, seed)))
+        yield origin, _candidates(operation, _spread(pairs, seed))
 
 
 def _agree(values: Values, operation: ApiOperation) -> bool:
@@ -71,23 +65,23 @@ def _spread(values: Sequence[_T], seed: int) -> list[_T]:
     return [values[i] for i in order]
 
 
-def missing_values(operation: ApiOperation, answers: Answers) -> str:
+def missing_values(operation: ApiOperation, known: KnownValues) -> str:
     """Return why an operation has no candidate: the parameters without a value."""
     template, count = operation.template, len(operation.path)
     missing = [
         f"{{{p.name}}}"
         for i, p in enumerate(operation.path, start=1)
-        if not (_pool(p, answers) or answers.known(template, i))
+        if not (_pool(p, known) or known.known(template, i))
     ]
-    missing += [p.name for p in operation.query if not _pool(p, answers)]
+    missing += [p.name for p in operation.query if not _pool(p, known)]
     names = ", ".join(missing or [f"{{{p.name}}}" for p in operation.path])
-    is_empty = count and answers.is_empty(template)
+    is_empty = count and known.is_empty(template)
     return f"no value found for {names}" + (
         f": the list {shape_above(template)} is empty" if is_empty else ""
     )
 
 
-def _values(operation: ApiOperation, answers: Answers) -> Iterator[tuple[str, Iterable[Values]]]:
+def _values(operation: ApiOperation, known: KnownValues) -> Iterator[tuple[str, Iterable[Values]]]:
     """Yield origins, and values of all placeholders together."""
     if not operation.path:
         yield "path", [()]
@@ -95,23 +89,23 @@ def _values(operation: ApiOperation, answers: Answers) -> Iterator[tuple[str, It
     *before, last = operation.path
     if operation.template.startswith("{"):
         first, *others = operation.path
-        rest = list(islice(_combined(others, answers), _MOST_COMBINED))
-        addresses = first.given or answers.addresses(first.name)
+        rest = list(islice(_combined(others, known), _MOST_COMBINED))
+        addresses = first.given or known.addresses(first.name)
         yield "hrefs", [(each, *values) for each in addresses for values in rest]
         return
     if all(parameter.given for parameter in operation.path):
-        yield "given", islice(_combined(operation.path, answers), _MOST_COMBINED)
+        yield "given", islice(_combined(operation.path, known), _MOST_COMBINED)
         return
-    yield ADDRESSES, answers.known(operation.template, len(operation.path))
-    items = answers.items_above(operation.template)
+    yield ADDRESSES, known.known(operation.template, len(operation.path))
+    items = known.items_above(operation.template)
     for field in identifiers(last.name):
         yield f"items {field}", [(*i.outer, i.fields[field]) for i in items if field in i.fields]
-    outer = answers.known(operation.template, len(before)) or _combined(before, answers)
+    outer = known.known(operation.template, len(before)) or _combined(before, known)
     outer = list(islice(outer, _MOST_COMBINED))
     yield "document", [(*values, value) for values in outer for value in last.values]
     for origin, found in (
-        ("names", answers.used(last.name)),
-        ("fields", answers.fields(last.name)),
+        ("names", known.used(last.name)),
+        ("fields", known.fields(last.name)),
     ):
         yield origin, [(*values, value) for values in outer for value in found[:_MOST_COMBINED]]
 
@@ -125,20 +119,20 @@ def identifiers(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((plain(name), plain(last_part), plain(last_word), *_IDENTIFIERS)))
 
 
-def _combined(parameters: Iterable[Parameter], answers: Answers) -> Iterator[Values]:
+def _combined(parameters: Iterable[Parameter], known: KnownValues) -> Iterator[Values]:
     """Yield combinations of the values of each parameter."""
-    return product(*(_pool(parameter, answers)[:_MOST_COMBINED] for parameter in parameters))
+    return product(*(_pool(parameter, known)[:_MOST_COMBINED] for parameter in parameters))
 
 
-def _pool(parameter: Parameter, answers: Answers) -> list[str]:
+def _pool(parameter: Parameter, known: KnownValues) -> list[str]:
     if parameter.given:
         return list(parameter.given)
-    found = (*answers.used(parameter.name), *answers.fields(parameter.name))
+    found = (*known.used(parameter.name), *known.fields(parameter.name))
     return list(dict.fromkeys((*parameter.values, *found, *parameter.guesses)))
 
 
-def queries(operation: ApiOperation, answers: Answers) -> Iterator[str]:
+def queries(operation: ApiOperation, known: KnownValues) -> Iterator[str]:
     """Yield query strings that have the required parameters."""
     names = [parameter.name for parameter in operation.query]
-    for values in _combined(operation.query, answers):
+    for values in _combined(operation.query, known):
         yield f"?{urlencode(list(zip(names, values, strict=True)))}" if names else ""

@@ -1,60 +1,30 @@
 """Finds addresses that a target answers, by sending requests and reading the answers."""
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import httpx
 
 from load_lab.console import note
 from load_lab.errors import LabError
-from load_lab.targets.mix import LeftOut, Operation, Request
-from load_lab.targets.sources.access import login_instead, require_success
-from load_lab.targets.sources.answers import Answers
+from load_lab.targets.mix import SAFE_METHODS, LeftOut, Operation, Request
 from load_lab.targets.sources.candidates import (
     ADDRESSES,
     Candidate,
-    Finding,
     find_candidates,
     missing_values,
 )
+from load_lab.targets.sources.described import ApiOperation, Outcomes, divided
 from load_lab.targets.sources.exchange import Exchange, send
-from load_lab.targets.sources.openapi import ApiOperation
+from load_lab.targets.sources.known_values import KnownValues
 from load_lab.targets.sources.paths import Templates, shape
-from load_lab.targets.sources.safety import (
-    is_named,
-    left_out_reason,
-    stem_of_path,
-    unsafe_reason,
-)
-from load_lab.targets.sources.session import Session
+from load_lab.targets.sources.safety import READS, Safety, stem_of_path
+from load_lab.targets.sources.session import Session, login_instead, require_success
+from load_lab.targets.sources.tries import Tries
 
 # An origin of values with so many failures more than successes is given up.
 _MOST_FAILURES = 3
-
-
-@dataclass
-class _Entry:
-    """An operation, and what was found out about it. `last` is the answer to `last_path`; successes
-    and failures are counted by the origin of the values.
-    """
-
-    operation: ApiOperation
-    may_write: bool
-    paths: list[str] = field(default_factory=list)
-    expect: int = 0
-    sent: set[str] = field(default_factory=set)
-    first: Exchange | None = None
-    last: Exchange | None = None
-    last_path: str = ""
-    successes: Counter[str] = field(default_factory=Counter)
-    failures: Counter[str] = field(default_factory=Counter)
-    unsafe: str = ""
-
-    def is_given_up(self, origin: str) -> bool:
-        """An operation without an answer is, too: its next request would take as long."""
-        too_many = self.failures[origin] - self.successes[origin] >= _MOST_FAILURES
-        return bool(self.unsafe) or too_many or (self.last is not None and self.last.status is None)
 
 
 def explore(
@@ -63,52 +33,44 @@ def explore(
     *,
     most: int = 20,
     seed: int = 0,
-    named: Collection[str] = (),
-    leave_out: Collection[str] = (),
-    report: Callable[[str], None] = lambda _: None,
-    answers: Answers | None = None,
+    safety: Safety = READS,
+    known: KnownValues | None = None,
     session: Session | None = None,
-) -> tuple[tuple[Operation, ...], tuple[LeftOut, ...]]:
-    """Return the operations that the target answers with 2xx, and those that are left out.
+) -> Outcomes:
+    """Return, for each operation that reads, what the target answers with 2xx, or why it is left
+    out; and those that write, unless `safety` lets them be sent.
 
     Each address in the result was sent and answered with its operation's `expect`. An operation has
     up to `most` of them, spread evenly over those that were found; another `seed` finds others.
-    The client has the target's address and headers. `named` are names, templates or ids of
-    operations that are sent although a word in them says that they write, `leave_out` those that
-    are not. `report` receives the progress, `answers` what the answers contain. An operation that
-    ends the `session` is left out.
+    The client has the target's address and headers. `known` receives what the answers contain. An
+    operation that ends the `session` is left out.
 
     Raises:
         UsageError: every answer was 401 or 403.
         LabError: the target accepts no connection, or answered no operation with 2xx, or the
             session ended for good.
     """
-    reasons = unsent(operations, named, leave_out)
+    exploration = _Exploration(operations, client, safety, known, session)
+    reasons = {each: safety.reason(each) for each in operations}
+    sent = [each for each in operations if not reasons[each] and each.method in SAFE_METHODS]
     if session:
-        reasons |= session.find_page(each for each in operations if not reasons[each])
-    entries = [_Entry(each, is_named(each, named)) for each in operations if not reasons[each]]
-    exploration = _Exploration(operations, client, seed, report, answers, session)
-    exploration.run(entries, most)
-    left_out = [LeftOut(name=each.name, reason=why) for each, why in reasons.items() if why]
-    left_out += [exploration.left_out(entry) for entry in entries if not entry.paths]
-    if login := login_instead(entry.first for entry in entries if entry.first):
+        reasons |= session.find_page(sent)
+    entries = [_Entry(each) for each in sent if not reasons[each]]
+    exploration.run(entries, most, seed)
+    outcomes: Outcomes = {
+        each: LeftOut(name=each.name, reason=why) for each, why in reasons.items() if why
+    }
+    outcomes |= {each.operation: exploration.outcome(each) for each in entries}
+    if login := login_instead(each.first for each in entries if each.first):
         if session:
             raise LabError(
                 f"{login} The credentials of the target's file are wrong, or their session is over."
             )
         note(login)
-    if not any(entry.paths for entry in entries):
+    found, left_out = divided(outcomes)
+    if not found:
         require_success(left_out, client, list(_credentials(entries)))
-    return tuple(_operation(entry) for entry in entries if entry.paths), tuple(left_out)
-
-
-def unsent(
-    operations: Sequence[ApiOperation], named: Collection[str], leave_out: Collection[str]
-) -> dict[ApiOperation, str]:
-    """Return, for each operation, why an exploration does not send it; "" if it does."""
-    return {
-        each: left_out_reason(each, leave_out) or unsafe_reason(each, named) for each in operations
-    }
+    return outcomes
 
 
 def templates_of(operations: Sequence[ApiOperation]) -> Templates:
@@ -118,6 +80,21 @@ def templates_of(operations: Sequence[ApiOperation]) -> Templates:
     return Templates(operation.template for operation in operations)
 
 
+@dataclass
+class _Entry:
+    """An operation, and what was found out about it: the answer to its first request, what was
+    tried, and the `addresses` that were answered with the status `expect`.
+    """
+
+    operation: ApiOperation
+    tries: Tries[Candidate] = field(default_factory=Tries)
+    addresses: list[str] = field(default_factory=list)
+    sent: set[str] = field(default_factory=set)
+    expect: int = 0
+    first: Exchange | None = None
+    unsafe: str = ""
+
+
 class _Exploration:
     """Requests, one after the other, and what their answers contain."""
 
@@ -125,53 +102,55 @@ class _Exploration:
         self,
         operations: Sequence[ApiOperation],
         client: httpx.Client,
-        seed: int,
-        report: Callable[[str], None],
-        answers: Answers | None,
+        safety: Safety,
+        known: KnownValues | None,
         session: Session | None,
     ) -> None:
-        self._client, self._seed, self._report = client, seed, report
-        self._session = session
+        self._client, self._safety, self._session = client, safety, session
         self._templates = templates_of(operations)
-        self._answers = answers or Answers(self._templates, client.base_url)
+        self._known = known or KnownValues(self._templates, client.base_url)
 
-    def run(self, entries: Sequence[_Entry], most: int) -> None:
+    def run(self, entries: Sequence[_Entry], most: int, seed: int) -> None:
         """Find one address of each operation first: its answer may have values for others."""
         ordered = sorted(entries, key=lambda entry: len(entry.operation.path))
         for goal in (1, most):
-            while sum(self._extend(entry, goal) for entry in ordered):
+            while sum(self._extend(entry, goal, seed) for entry in ordered):
                 pass
 
-    def left_out(self, entry: _Entry) -> LeftOut:
-        name, last = entry.operation.name, entry.last
-        if entry.unsafe and last:
-            return LeftOut(name=name, status=last.status, reason=entry.unsafe)
-        if last is None:
-            return LeftOut(name=name, reason=missing_values(entry.operation, self._answers))
-        required = (*entry.operation.headers, *entry.operation.cookies)
+    def outcome(self, entry: _Entry) -> Operation | LeftOut:
+        """Return the operation for a mix, where all have the same share, or why it is none."""
+        operation, last, attempt = entry.operation, entry.tries.last, entry.tries.last_attempt
+        if entry.addresses:
+            return Operation(
+                name=operation.name,
+                method=operation.method,
+                weight=1,
+                expect=entry.expect,
+                headers=operation.request_headers,
+                requests=tuple(Request(path=path) for path in entry.addresses),
+            )
+        if last is None or attempt is None:
+            return LeftOut(name=operation.name, reason=missing_values(operation, self._known))
+        reason = entry.unsafe or f"{attempt.path} {last.problem}"
+        required = ", ".join(p.name for p in (*operation.headers, *operation.cookies))
         is_refused = last.status is not None and 400 <= last.status < 500
-        names = f"; it requires {', '.join(p.name for p in required)}" if required else ""
-        reason = f"{entry.last_path} {last.problem}{names if is_refused else ''}"
-        return LeftOut(name=name, status=last.status, reason=reason)
+        if required and is_refused and not entry.unsafe:
+            reason += f"; it requires {required}"
+        return LeftOut(name=operation.name, status=last.status, reason=reason)
 
-    def _extend(self, entry: _Entry, goal: int) -> bool:
+    def _extend(self, entry: _Entry, goal: int, seed: int) -> bool:
         """Send requests until the operation has so many addresses. Return whether it has more."""
-        before = len(entry.paths)
-        for finding in find_candidates(entry.operation, self._answers, self._seed):
-            self._try(entry, finding, goal)
+        before = len(entry.addresses)
+        for origin, candidates in find_candidates(entry.operation, self._known, seed):
+            allowed = (each for each in candidates if self._is_allowed(entry, each))
+            send_one = partial(self._send, entry)
+            entry.tries.run(
+                send_one, allowed, enough=goal, most_failures=_MOST_FAILURES, origin=origin
+            )
             # Less certain values are not needed then.
-            if entry.successes[finding.origin] and finding.origin != ADDRESSES:
+            if entry.tries.has_accepted(origin) and origin != ADDRESSES:
                 break
-        if len(entry.paths) > before:
-            self._report(f"{entry.operation.name}: {len(entry.paths)} of up to {goal} addresses")
-        return len(entry.paths) > before
-
-    def _try(self, entry: _Entry, finding: Finding, goal: int) -> None:
-        for candidate in filter(lambda each: self._is_allowed(entry, each), finding.candidates):
-            if len(entry.paths) >= goal or entry.is_given_up(finding.origin):
-                return
-            succeeded = self._send(entry, candidate)
-            (entry.successes if succeeded else entry.failures)[finding.origin] += 1
+        return len(entry.addresses) > before
 
     def _is_allowed(self, entry: _Entry, candidate: Candidate) -> bool:
         """Tell whether it is new, belongs to this operation, and has no value that writes: an
@@ -183,47 +162,33 @@ class _Exploration:
         # An address in place of a parameter belongs to no other operation.
         is_address = template.startswith("{")
         is_own = match.template.shape == shape(template) if match else is_address
-        is_safe = entry.may_write or not stem_of_path(candidate.path)
+        is_safe = self._safety.allows(entry.operation) or not stem_of_path(candidate.path)
         is_here = candidate.path.startswith("/")
         return is_here and candidate.path not in entry.sent and is_own and is_safe
 
-    def _send(self, entry: _Entry, candidate: Candidate) -> bool:
-        operation = entry.operation
+    def _send(self, entry: _Entry, candidate: Candidate) -> Exchange:
+        operation, is_first = entry.operation, not entry.sent
         exchange = send(
             self._client, operation.method, candidate.path, headers=operation.request_headers
         )
-        if self._session and not entry.sent:
-            entry.unsafe = self._session.check(operation)
         entry.sent.add(candidate.path)
-        # Of a page alone, the body is compared with others.
-        without_body = exchange if exchange.is_page else replace(exchange, body=b"")
-        entry.first = entry.first or without_body
-        entry.last, entry.last_path = exchange, candidate.path
-        if entry.unsafe or exchange.status is None or exchange.problem:
-            return False
-        self._answers.learn(operation.template, candidate.values, exchange)
-        entry.expect = entry.expect or exchange.status
-        # A mix has one status for an operation.
-        if exchange.status == entry.expect:
-            entry.paths.append(candidate.path)
-        return True
-
-
-def _operation(entry: _Entry) -> Operation:
-    """Return the operation for a mix: all have the same share."""
-    return Operation(
-        name=entry.operation.name,
-        method=entry.operation.method,
-        weight=1,
-        expect=entry.expect,
-        headers=entry.operation.request_headers,
-        requests=tuple(Request(path=path) for path in entry.paths),
-    )
+        if is_first:
+            # Of a page alone, the body is compared with others.
+            entry.first = exchange if exchange.is_page else replace(exchange, body=b"")
+            entry.unsafe = self._session.check(operation) if self._session else ""
+            entry.tries.is_over = bool(entry.unsafe)
+        if not (entry.unsafe or exchange.problem):
+            self._known.learn(operation.template, candidate.values, exchange)
+            entry.expect = entry.expect or exchange.status or 0
+            # A mix has one status for an operation.
+            if exchange.status == entry.expect:
+                entry.addresses.append(candidate.path)
+        return exchange
 
 
 def _credentials(entries: Sequence[_Entry]) -> Iterator[str]:
     """Yield the headers that may authenticate: what the target names, then the document."""
-    challenges = (entry.last.challenge for entry in entries if entry.last)
+    challenges = (each.tries.last.challenge for each in entries if each.tries.last)
     yield from (f"Authorization: {challenge} …" for challenge in challenges if challenge)
-    for entry in entries:
-        yield from entry.operation.credentials
+    for each in entries:
+        yield from each.operation.credentials

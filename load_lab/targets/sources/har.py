@@ -1,8 +1,8 @@
-"""A mix from a HAR file: what a browser recorded of a session (W3C's HTTP Archive 1.2)."""
+"""The requests of a HAR file: what a browser recorded of a session (W3C's HTTP Archive 1.2)."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,13 +11,13 @@ from lab_settings.messages import problem, shorten
 from pydantic import BaseModel, Field, ValidationError
 
 from load_lab.errors import UsageError
-from load_lab.targets.mix import KEPT_HEADERS, SAFE_METHODS, Mix
-from load_lab.targets.sources.paths import Template
-from load_lab.targets.sources.traffic import Recorded, Traffic, below, encoded
+from load_lab.targets.mix import KEPT_HEADERS, SAFE_METHODS, LeftOut
+from load_lab.targets.sources.described import Observed
+from load_lab.targets.sources.paths import below
+from load_lab.targets.sources.traffic import encoded, host_of
 
 _HINT = "Record one: the browser's developer tools, Network, Save all as HAR."
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}:")
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class _Header(BaseModel):
@@ -56,43 +56,20 @@ class _Archive(BaseModel):
     log: _Log
 
 
-def read_har(
-    path: Path,
-    url: str,
-    *,
-    templates: Sequence[str | Template] = (),
-    most: int = 100,
-    writes: bool = False,
-    named: Sequence[str] = (),
-    leave_out: Sequence[str] = (),
-) -> Mix:
-    """Return the mix of the requests to the target at `url`, with at most `most` addresses per
-    operation. Every other entry is counted in what is left out.
-
-    Without `writes` only GET and HEAD, and no bodies. `named` are operations that are in the mix
-    although a word in them says that they write.
+def read_har(path: Path, url: str) -> Iterator[Observed | LeftOut]:
+    """Yield the requests to the target at `url`; every other entry is left out.
 
     Raises:
-        UsageError: the file cannot be read, is no HAR file, or has no request that a load can send
-            to the host.
+        UsageError: the file cannot be read, is no HAR file, or has no entries.
     """
     entries = _read(path).log.entries
     if not entries:
         raise UsageError(f"{path} has no entries. {_HINT}")
-    traffic = Traffic(templates, most=most, writes=writes, named=named, leave_out=leave_out)
-    base_path = urlsplit(url).path.rstrip("/")
-    for number, entry in enumerate(map(_entry, entries), start=1):
-        if isinstance(entry, str):
-            traffic.leave_out(f"entry {number}", entry)
-        elif reason := _other(entry, url):
-            traffic.leave_out(*reason, entry.response.status)
-        else:
-            traffic.add(_recorded(entry, base_path))
-    try:
-        operations = traffic.operations()
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None
-    return Mix(source=str(path), operations=operations, left_out=traffic.left_out())
+    for number, document in enumerate(entries, start=1):
+        try:
+            yield _observed(_Entry.model_validate(document), url)
+        except ValidationError as error:
+            yield LeftOut(name=f"entry {number}", reason=_problem(error))
 
 
 def _read(path: Path) -> _Archive:
@@ -108,54 +85,30 @@ def _read(path: Path) -> _Archive:
         raise UsageError(f"{path} is not JSON ({shorten(error)}). {_HINT}") from None
 
 
-def _entry(document: Any) -> _Entry | str:
-    """Return an entry, or why it can't be read."""
-    try:
-        return _Entry.model_validate(document)
-    except ValidationError as error:
-        return _problem(error)
-
-
 def _problem(error: ValidationError) -> str:
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"])) or "the whole"
     return f"{shorten(place)}: {problem(first)}"
 
 
-def _other(entry: _Entry, url: str) -> tuple[str, str] | None:
-    """Return name and reason of an entry that is no request to the target."""
-    host, scheme = _host(entry.request.url), _SCHEME.match(entry.request.url)
+def _observed(entry: _Entry, url: str) -> Observed | LeftOut:
+    request, status = entry.request, entry.response.status
+    host, scheme = host_of(request.url), _SCHEME.match(request.url)
     if host is None:
-        return scheme[0] if scheme else "no address", "no HTTP request of this server"
-    if host != _host(url):
-        return shorten(host), "another host"
-    base_path = urlsplit(url).path.rstrip("/")
-    if not f"{urlsplit(entry.request.url).path}/".startswith(f"{base_path}/"):
-        return host, "outside of the target's path"
-    return (host, "from the browser's cache") if entry.from_cache else None
-
-
-def _host(url: str) -> str | None:
-    """Return host and port of an address, without the port that its scheme implies."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
-        return None
-    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return name if port in (None, _DEFAULT_PORTS[parts.scheme]) else f"{name}:{port}"
-
-
-def _recorded(entry: _Entry, base_path: str) -> Recorded:
-    request = entry.request
+        name = scheme[0] if scheme else "no address"
+        return LeftOut(name=name, reason="no HTTP request of this server", status=status)
+    if host != host_of(url):
+        return LeftOut(name=shorten(host), reason="another host", status=status)
     parts = urlsplit(request.url)
-    query = f"?{parts.query}" if parts.query else ""
-    return Recorded(
+    path = below(urlsplit(url).path.rstrip("/"), parts.path or "/")
+    if path is None:
+        return LeftOut(name=host, reason="outside of the target's path", status=status)
+    if entry.from_cache:
+        return LeftOut(name=host, reason="from the browser's cache", status=status)
+    return Observed(
         method=request.method,
-        target=below(base_path, encoded((parts.path or "/") + query)),
-        status=entry.response.status,
+        target=encoded(path + (f"?{parts.query}" if parts.query else "")),
+        status=status,
         headers=tuple(sorted(_headers(request.headers).items())),
         body=request.body.text if request.body and request.method not in SAFE_METHODS else None,
     )

@@ -1,18 +1,20 @@
 """The operations of an OpenAPI document, version 3.0 or 3.1."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final, get_args
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from lab_settings.messages import shorten
 
 from load_lab.errors import UsageError
 from load_lab.targets.mix import SAFE_METHODS, LeftOut, Method
-from load_lab.targets.sources.json_or_yaml import Load, Node, parse_document
-from load_lab.targets.sources.paths import parameter_names, words
-from load_lab.targets.sources.secret_words import credential_in_form
+from load_lab.targets.sources.described import ApiOperation, Described, Parameter
+from load_lab.targets.sources.document import Json, Load, Node, parse_document, text_of
+from load_lab.targets.sources.paths import below, parameter_names, words
+from load_lab.targets.sources.safety import credential_in_form
+from load_lab.targets.sources.schemas import FORMATS, read_examples, read_schema
 
 _METHODS: Final[dict[str, Method]] = {method.lower(): method for method in get_args(Method)}
 _READ_VERSIONS = re.compile(r"3\.[01](\..*)?")
@@ -30,95 +32,6 @@ _OWN_HEADERS = frozenset(
         "x-method-override",
     }
 )
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter that a request must have. `values`: the document's examples, default, enum;
-    `guesses`: what its type allows; `given`: what the user says, instead of all others.
-    """
-
-    name: str
-    values: tuple[str, ...] = ()
-    guesses: tuple[str, ...] = ()
-    given: tuple[str, ...] = ()
-
-    @property
-    def first(self) -> str:
-        """Return the value of a header or cookie; "" if there is none."""
-        return next(iter((*self.given, *self.values, *self.guesses)), "")
-
-    @property
-    def is_sendable(self) -> bool:
-        return bool(self.first) and f"{self.name}{self.first}".isascii()
-
-
-@dataclass(frozen=True)
-class ApiOperation:
-    """An operation that a document describes.
-
-    `template` begins with the path of the document's server; `path` has the parameters in its
-    order; `query` has the required ones, `headers` and `cookies` too. `credentials` are the headers
-    that may authenticate a request, as in "Authorization: Bearer …". `body` is the description of
-    the request's body. `views` are the names of what answers this operation.
-    """
-
-    method: Method
-    template: str
-    operation_id: str
-    path: tuple[Parameter, ...]
-    query: tuple[Parameter, ...]
-    credentials: tuple[str, ...]
-    views: tuple[str, ...] = ()
-    headers: tuple[Parameter, ...] = ()
-    cookies: tuple[Parameter, ...] = ()
-    body: Node = field(default=Node(None, None), compare=False, repr=False)
-
-    @property
-    def name(self) -> str:
-        return f"{self.method} {self.template}"
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        return (*self.path, *self.query, *self.headers, *self.cookies)
-
-    @property
-    def request_headers(self) -> dict[str, str]:
-        """Return the headers that each request of it has: those that have a value in ASCII."""
-        headers = {each.name.lower(): each.first for each in self.headers if each.is_sendable}
-        pairs = [f"{each.name}={quote(each.first)}" for each in self.cookies if each.is_sendable]
-        return headers | ({"cookie": "; ".join(pairs)} if pairs else {})
-
-    def with_values(
-        self, given: Mapping[str, tuple[str, ...]], headers: Iterable[str] = ()
-    ) -> "ApiOperation":
-        """Return the operation with the values that the user gives for parameters, and without
-        those that the `headers` of the user say.
-        """
-        own = {name.lower() for name in headers}
-
-        def changed(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-            return tuple(replace(each, given=given.get(each.name, ())) for each in parameters)
-
-        return replace(
-            self,
-            path=changed(self.path),
-            query=changed(self.query),
-            headers=changed(tuple(p for p in self.headers if p.name.lower() not in own)),
-            cookies=() if "cookie" in own else changed(self.cookies),
-        )
-
-
-@dataclass(frozen=True)
-class Described:
-    """What a source describes: the operations, and what can't be sent. With `writes`, operations
-    that write are sent, too.
-    """
-
-    operations: tuple[ApiOperation, ...]
-    source: str
-    left_out: tuple[LeftOut, ...] = ()
-    writes: bool = False
 
 
 def read_document(
@@ -197,8 +110,7 @@ def _template(path: str, server: Node, source: str, base_path: str) -> tuple[str
         whole = _prefix(server, source) + path
     if not whole.isprintable():
         return "", "its path has a character that can't be sent"
-    is_below = base_path and f"{whole}/".startswith(f"{base_path}/")
-    return (whole.removeprefix(base_path) or "/" if is_below else whole), ""
+    return below(base_path, whole) or whole, ""
 
 
 def _operation(
@@ -221,7 +133,7 @@ def _operation(
             p for p in of("header") if _is_sent(p) and p.name.lower() not in _OWN_HEADERS
         ),
         cookies=tuple(filter(_is_sent, of("cookie"))),
-        body=operation.at("requestBody"),
+        request_body=operation.at("requestBody"),
     )
 
 
@@ -263,62 +175,42 @@ def _parameters(item: Node, operation: Node) -> dict[tuple[str, str], Parameter]
         for node in holder.at("parameters").elements()
     }
     return {
-        (place, name): Parameter(name, _values(node), _guesses(place, name, node))
+        (place, name): _parameter(place, name, node)
         for (place, name), node in nodes.items()
         if place == "path" or node.at("required").is_true
     }
 
 
-def _values(parameter: Node) -> tuple[str, ...]:
-    """Return the values that the document names, the most certain first."""
-    schemas = list(_schemas(_schema(parameter)))
-    holders = [parameter, *(media for _, media in parameter.at("content").members())]
-    nodes = [holder.at("example") for holder in holders]
-    examples = (each for holder in holders for _, each in holder.at("examples").members())
-    nodes += [example.at("value") for example in examples]
-    for key in ("example", "examples", "default", "const", "enum"):
-        nodes += [schema.at(key) for schema in schemas]
-    texts = [text for node in nodes for text in node.texts()]
-    if any(schema.at("type").text() == "boolean" for schema in schemas):
-        texts += ["true", "false"]
-    return tuple(dict.fromkeys(texts))
-
-
-def _schema(parameter: Node) -> Node:
-    """Return the schema of a parameter, which may be that of its content."""
-    contents = (media.at("schema") for _, media in parameter.at("content").members())
-    return next(contents, parameter.at("schema"))
-
-
 # Small, since some targets refuse a large page.
-_SIZES = {"limit": "10", "size": "10", "count": "10", "page": "1", "offset": "0", "skip": "0"}
-_TEXTS = {"date": "2030-01-01", "date-time": "2030-01-01T00:00:00Z", "time": "12:00:00"}
+_SIZES = {"limit": 10, "size": 10, "count": 10, "page": 1, "offset": 0, "skip": 0}
 
 
-def _guesses(place: str, name: str, parameter: Node) -> tuple[str, ...]:
-    """Return values that the type of a parameter allows. In a path, it names what must exist."""
-    if place == "path":
-        return ()
-    schemas = list(_schemas(_schema(parameter)))
-    kinds = {kind for schema in schemas for kind in schema.at("type").texts()}
-    if kinds & {"integer", "number"}:
-        lowest = [text for schema in schemas if (text := schema.at("minimum").text())]
-        return (*lowest, _SIZES.get((words(name) or [""])[-1], "1"))
-    formats = (_TEXTS.get(schema.at("format").text()) for schema in schemas)
-    return tuple(filter(None, formats))
+def _parameter(place: str, name: str, node: Node) -> Parameter:
+    """Return a parameter with its values, which its schema or that of its content has. One of a
+    path names what must exist: no type gives it a value.
+    """
+    contents = [media for _, media in node.at("content").members()]
+    schema = read_schema(next((each.at("schema") for each in contents), node.at("schema")))
+    examples = [each for holder in (node, *contents) for each in read_examples(holder, schema)]
+    schemas = [schema, *([schema.items] if schema.items else [])]
+    for each in schemas:
+        examples += [*each.examples, *each.choices]
+    last = schemas[-1]
+    if last.kind == "boolean":
+        examples += [True, False]
+    guesses: list[Json] = []
+    if last.kind in ("integer", "number"):
+        lowest = [] if last.minimum is None else [last.minimum]
+        guesses = [*lowest, _SIZES.get((words(name) or [""])[-1], 1)]
+    elif value := FORMATS.get(last.format):
+        guesses = [value]
+    return Parameter(name, _texts(examples), () if place == "path" else _texts(guesses))
 
 
-def _schemas(schema: Node) -> Iterator[Node]:
-    """Yield a schema and those that it is composed of. A schema may contain itself."""
-    waiting, seen = [schema], set[int]()
-    while waiting:
-        node = waiting.pop(0)
-        if node.place not in seen:
-            seen.add(node.place)
-            yield node
-            for key in ("allOf", "anyOf", "oneOf"):
-                waiting.extend(node.at(key).elements())
-            waiting.append(node.at("items"))
+def _texts(values: list[Json]) -> tuple[str, ...]:
+    """Return the values as an address has them; of a list, each of its items."""
+    items = (each for value in values for each in (value if isinstance(value, list) else [value]))
+    return tuple(dict.fromkeys(filter(None, map(text_of, items))))
 
 
 def _credentials(operation: Node, root: Node) -> tuple[str, ...]:

@@ -59,6 +59,14 @@ class Template:
         return tuple(re.sub(r"\\(.)", r"\1", text) for text in texts if _LITERAL.fullmatch(text))
 
 
+def below(base_path: str, path: str) -> str | None:
+    """Return what follows the path of the target's address, which each request of a load has; None
+    if nothing does.
+    """
+    is_below = f"{path}/".startswith(f"{base_path}/")
+    return (path.removeprefix(base_path) or "/") if is_below else None
+
+
 def parameter_names(template: str) -> tuple[str, ...]:
     """Return the names of the parameters, in their order."""
     return tuple(_PARAMETER.findall(template))

@@ -3,15 +3,15 @@ that of the record.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import httpx
 
 from load_lab.errors import LabError
 from load_lab.targets.mix import SAFE_METHODS, Arrival, LeftOut, Mix, Operation
 from load_lab.targets.sources.exchange import Exchange, send
+from load_lab.targets.sources.tries import Tries
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def keep_answered(mix: Mix, client: httpx.Client) -> Answered:
     Raises:
         LabError: the target accepts no connection, or answers none of them with 2xx.
     """
-    found = [_Found(each, _answers(each, client)) for each in mix.operations]
+    found = [_Found(each, client) for each in mix.operations]
     kept = [each for each in found if each.kept]
     if not kept:
         first = found[0]
@@ -58,49 +58,40 @@ def keep_answered(mix: Mix, client: httpx.Client) -> Answered:
     return Answered(mix.model_copy(update=update | {"arrivals": arrivals}), tuple(lost))
 
 
-@dataclass(frozen=True)
 class _Found:
     """An operation, and the answers to its addresses; none if it writes."""
 
-    operation: Operation
-    answers: Mapping[str, Exchange]
+    def __init__(self, operation: Operation, client: httpx.Client) -> None:
+        self.operation, self._client = operation, client
+        self._statuses: dict[str, int | None] = {}
+        # The first answer that is no 2xx. Its address may be a secret.
+        self.failure = Exchange()
+        if operation.method in SAFE_METHODS:
+            paths = dict.fromkeys(each.path for each in operation.requests)
+            Tries[str]().run(self._send, paths, enough=len(paths), most_failures=len(paths))
+        is_read = operation.method in SAFE_METHODS
+        requests = enumerate(operation.requests)
+        kept = [i for i, each in requests if not is_read or each.path in self._statuses]
+        # The new positions of the addresses that stay, by the old ones.
+        self.kept = {old: new for new, old in enumerate(kept)}
 
-    @cached_property
-    def kept(self) -> dict[int, int]:
-        """Return the new positions of the addresses that stay, by the old ones."""
-        requests = enumerate(self.operation.requests)
-        kept = [i for i, each in requests if not self.answers or self._is_kept(each.path)]
-        return {old: new for new, old in enumerate(kept)}
-
-    def _is_kept(self, path: str) -> bool:
-        return path in self.answers and not self.answers[path].problem
-
-    @property
-    def failure(self) -> Exchange:
-        """Return the first answer that is no 2xx. Its address may be a secret."""
-        return next(each for each in self.answers.values() if each.problem)
+    def _send(self, path: str) -> Exchange:
+        exchange = send(self._client, self.operation.method, path, headers=self.operation.headers)
+        if not exchange.problem:
+            self._statuses[path] = exchange.status
+        elif not self.failure.problem:
+            self.failure = replace(exchange, body=b"")
+        return exchange
 
     def operation_for_mix(self) -> Operation:
         """Return the operation with what stays, and the status that this target answers with."""
         operation = self.operation
         share = len(self.kept) / len(operation.requests)
         requests = tuple(operation.requests[i] for i in self.kept)
-        statuses = Counter(self.answers[each.path].status for each in requests if self.answers)
-        expect = statuses.most_common(1)[0][0] if statuses else operation.expect
+        statuses = Counter(self._statuses.get(each.path) for each in requests)
+        expect = statuses.most_common(1)[0][0] or operation.expect
         update = {"requests": requests, "weight": operation.weight * share, "expect": expect}
         return operation.model_copy(update=update)
-
-
-def _answers(operation: Operation, client: httpx.Client) -> dict[str, Exchange]:
-    """Return the answer to each address; none after one that is not answered at all."""
-    answers: dict[str, Exchange] = {}
-    if operation.method in SAFE_METHODS:
-        for path in dict.fromkeys(each.path for each in operation.requests):
-            exchange = send(client, operation.method, path, headers=operation.headers)
-            answers[path] = replace(exchange, body=b"")
-            if exchange.status is None:
-                break
-    return answers
 
 
 def _arrivals(arrivals: Sequence[Arrival], found: Sequence[_Found]) -> Iterator[Arrival]:

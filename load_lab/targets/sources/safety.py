@@ -1,18 +1,24 @@
-"""Which operations are sent: those that only read, and those that write what the mix created.
+"""Which operations are sent: those that only read, and those that write what the mix created; and
+which requests have a credential: a mix is a file that people share, so it must have none.
 
 A GET may act, and the words of its path or of its view say so. Words are compared whatever
 separates them: `log-out`, `log_out`, `logOut` and `logout` are one.
 """
 
+import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, starmap
-from urllib.parse import unquote
+from typing import Any, get_args
+from urllib.parse import unquote, unquote_plus
 
-from load_lab.targets.mix import SAFE_METHODS
-from load_lab.targets.sources.openapi import ApiOperation
-from load_lab.targets.sources.paths import singular, words
+from load_lab.targets.mix import SAFE_METHODS, Method
+from load_lab.targets.sources.described import ApiOperation, Observed
+from load_lab.targets.sources.paths import Template, singular, words
+
+_METHODS = frozenset(get_args(Method))
 
 # Verbs that act wherever they stand. Their nouns (`approvals`, `senders`) are other words.
 _ACTIONS = frozenset(
@@ -74,18 +80,87 @@ _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _DELIMITER = re.compile(r"[/?&=;]")
 
 
-def unsafe_reason(operation: ApiOperation, named: Collection[str]) -> str:
-    """Return why an operation is not sent; "" if it only reads.
+# Anywhere in a name: `access_token`, `sessionid`, `X-Amz-Signature`.
+_SECRET_PARTS = ("token", "secret", "passw", "session", "signature", "credential", "apikey", "csrf")
+# As a whole word of a name: `key` in `api_key`, not in `keyword`.
+_SECRET_WORDS = frozenset(
+    {
+        *("auth", "authorization", "code", "hmac", "jwt", "key", "otp", "pass", "pin", "pwd"),
+        *("sid", "sig", "ticket"),
+    }
+)
+_QUERY = re.compile("[?;]")
+_JSON_WEB_TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.")
+# Names of a form, as a browser sends it (`a=1&b=2`), and of one with files.
+_FORM_NAME = re.compile(r'(?:^|[&;?])([^=&;]*)|\bname="([^"]*)"')
 
-    `named` are names, templates or ids of operations that the user allows.
+
+@dataclass(frozen=True)
+class Safety:
+    """What may be sent. `named` are names, templates or ids of operations that the user allows,
+    `leave_out` those that are not sent. Without `writes`, only GET and HEAD are.
     """
-    if operation.method not in SAFE_METHODS:
-        return f"not safe: {operation.method}"
-    if is_named(operation, named):
-        return ""
-    if extra := _extra(operation):
-        return f"{extra}: name it to have it in the mix"
-    stems = (stem_of_path(operation.template), *map(stem_of_view, operation.views))
+
+    named: Collection[str] = ()
+    leave_out: Collection[str] = ()
+    writes: bool = False
+
+    def reason(self, operation: ApiOperation) -> str:
+        """Return why an operation is not sent; "" if it is."""
+        if reason := self._general_reason(operation.method, _names(operation)):
+            return reason
+        if self.allows(operation):
+            return ""
+        if operation.method not in SAFE_METHODS:
+            return _forbidden(operation)
+        if extra := _extra(operation):
+            return f"{extra}: name it to have it in the mix"
+        return _stem_reason(stem_of_path(operation.template), *map(stem_of_view, operation.views))
+
+    def allows(self, operation: ApiOperation) -> bool:
+        """Return whether the user names the operation, so that words in it say nothing."""
+        return bool(_names(operation) & set(self.named))
+
+    def forbids(self, operation: ApiOperation) -> bool:
+        """Return whether the user wants an operation left out."""
+        return bool(_names(operation) & set(self.leave_out))
+
+    def reason_of_record(self, request: Observed, name: str, template: Template | None) -> str:
+        """Return why a request of a record, of the operation `name`, is not in the mix."""
+        method, target, status = request[:3]
+        path = name.partition(" ")[2]
+        if method not in _METHODS:
+            return "leave_out names it" if name in self.leave_out else "no method of a mix"
+        if reason := self._general_reason(method, {name, path}):
+            return reason
+        if not target.startswith("/"):
+            return "no path of this server"
+        if status // 100 != 2 and status != 304:
+            return f"answered {status // 100}xx" if status > 0 else "answered nothing"
+        if word := _credential(request, template):
+            return f"it may have a credential: {word}"
+        if method not in SAFE_METHODS or name in self.named:
+            return ""
+        values = map(stem_of_value, _DELIMITER.split(target))
+        views = map(stem_of_view, template.views if template else ())
+        return _stem_reason(*values, stem_of_path(path), *views)
+
+    def _general_reason(self, method: str, names: Collection[str]) -> str:
+        if self.leave_out and set(self.leave_out) & set(names):
+            return "leave_out names it"
+        is_sent = method in SAFE_METHODS or self.writes
+        return "" if is_sent else f"not safe: {method}"
+
+
+READS = Safety()
+WRITES = Safety(writes=True)
+
+
+def _names(operation: ApiOperation) -> set[str]:
+    return {operation.name, operation.template, operation.operation_id}
+
+
+def _stem_reason(*stems: str | None) -> str:
     stem = next(filter(None, stems), None)
     return f"not safe: stem `{stem}`" if stem else ""
 
@@ -99,23 +174,20 @@ def _extra(operation: ApiOperation) -> str:
     return "a sitemap" if _SITEMAP.search(operation.template) else ""
 
 
-def left_out_reason(operation: ApiOperation, leave_out: Collection[str]) -> str:
-    """Return why the user's `leave_out` keeps an operation from being sent; "" if it does not."""
-    return "leave_out names it" if is_named(operation, leave_out) else ""
-
-
-def forbidden_reason(operation: ApiOperation, named: Collection[str]) -> str:
-    """Return why an operation that writes is not sent; "" if it is."""
-    if is_named(operation, named):
-        return ""
+def _forbidden(operation: ApiOperation) -> str:
+    """Return why an operation that writes is not sent, although the user wants writes."""
     said = [*words(operation.template), *words(operation.operation_id)]
     expected = _DELETES if operation.method == "DELETE" else frozenset()
     found = sorted(_FORBIDDEN.intersection([*said, *_joined(said)]) - expected)
     return f"not safe: word `{found[0]}`" if found else ""
 
 
-def is_named(operation: ApiOperation, named: Collection[str]) -> bool:
-    return bool({operation.name, operation.template, operation.operation_id} & set(named))
+def _credential(request: Observed, template: Template | None) -> str | None:
+    return (
+        credential_in_target(request.target)
+        or (credential_in_template(template.path_template) if template else None)
+        or (credential_in_body(request.body) if request.body else None)
+    )
 
 
 @lru_cache(maxsize=10_000)
@@ -187,3 +259,61 @@ def _is_object(part: str) -> bool:
 
 def _is_thing(word: str) -> bool:
     return bool({word, singular(word)} & _THINGS)
+
+
+def credential_in_target(target: str) -> str | None:
+    """Return the word that says that path or query string has a credential; None if none does."""
+    if "eyJ" in target and _JSON_WEB_TOKEN.search(unquote_plus(target)):
+        return "JSON Web Token"
+    # A path may have parameters too: /orders;jsessionid=…
+    _, *parameters = _QUERY.split(target, maxsplit=1)
+    return credential_in_form(parameters[0]) if parameters else None
+
+
+def credential_in_form(text: str) -> str | None:
+    for plain, quoted in _FORM_NAME.findall(text):
+        if word := _credential_word(plain or quoted):
+            return word
+    return None
+
+
+def credential_in_body(text: str) -> str | None:
+    """Return the word that says that a body has a credential: JSON, or a form."""
+    if _JSON_WEB_TOKEN.search(text):
+        return "JSON Web Token"
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return credential_in_form(text)
+    return next(filter(None, map(_credential_word, _keys(document))), None)
+
+
+@lru_cache(maxsize=10_000)
+def credential_in_template(template: str) -> str | None:
+    """Return the word that says that a parameter of a path is a credential.
+
+    Only long words: the `code` or `key` of a path is often the id of an object.
+    """
+    names = re.findall(r"\{([^{}]*)\}", template.lower())
+    return next((part for part in _SECRET_PARTS for name in names if part in name), None)
+
+
+@lru_cache(maxsize=10_000)
+def _credential_word(name: str) -> str | None:
+    decoded = unquote_plus(name)
+    compact = re.sub(r"[^a-z]", "", decoded.lower())
+    parts = (part for part in _SECRET_PARTS if part in compact)
+    return next(parts, None) or next(
+        (word for word in words(decoded) if word in _SECRET_WORDS), None
+    )
+
+
+def _keys(document: Any) -> Iterator[str]:
+    match document:
+        case dict():
+            yield from document
+            for value in document.values():
+                yield from _keys(value)
+        case list():
+            for value in document:
+                yield from _keys(value)

@@ -1,17 +1,34 @@
-"""The schema of a request's body, and what it accepts."""
+"""The schemas of parameters and bodies, and what they accept."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import isfinite
+from urllib.parse import quote
 
-from load_lab.targets.sources.json_or_yaml import Json, Node
+from load_lab.targets.mix import UNIQUE
+from load_lab.targets.sources.document import Json, Node
 
+JSON_TYPE = "application/json"
+FORM_TYPE = "application/x-www-form-urlencoded"
 # A schema may contain itself.
 _MOST_LEVELS = 5
 # How an answer names the id of a nested object, the most usual first; `value` is that of a choice.
 _IDENTIFIERS = ("id", "pk", "uuid", "value", "slug", "code", "key", "name", "url")
+
+# Values that a format allows; most objects of a target have a text of their own.
+FORMATS: dict[str, Json] = {
+    "date": "2030-01-01",
+    "date-time": "2030-01-01T00:00:00Z",
+    "time": "12:00:00",
+    "duration": "P1D",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "ip": "192.0.2.1",
+    "decimal": "1",
+}
 
 
 @dataclass(frozen=True)
@@ -41,6 +58,22 @@ class Schema:
         return not self.properties and self.kind not in ("object", "array")
 
 
+@dataclass(frozen=True)
+class BodyType:
+    """The body that an operation takes: its media type, schema, and the document's examples."""
+
+    media_type: str
+    schema: Schema
+    examples: tuple[Json, ...]
+
+    def text(self, fields: Mapping[str, Json]) -> str:
+        """Return the body as it is sent."""
+        if self.media_type == JSON_TYPE:
+            return json.dumps(fields)
+        pairs = (f"{_quoted(name)}={_quoted(value)}" for name, value in fields.items())
+        return "&".join(pairs)
+
+
 def read_schema(node: Node, levels: int = _MOST_LEVELS) -> Schema:
     """Read a schema with those that it is composed of; of alternatives, the first."""
     parts = list(_parts(node))
@@ -65,6 +98,23 @@ def read_schema(node: Node, levels: int = _MOST_LEVELS) -> Schema:
         examples=tuple(typed(each, schema) for each in _examples(parts)),
         choices=tuple(typed(each, schema) for each in _choices(node)),
     )
+
+
+def read_body_type(body: Node) -> BodyType | None:
+    """Read the description of a body; None if it is neither JSON nor a form."""
+    for name, media in body.at("content").members():
+        media_type = name.partition(";")[0].strip().lower()
+        if media_type in (JSON_TYPE, FORM_TYPE):
+            schema = read_schema(media.at("schema"))
+            return BodyType(media_type, schema, (*read_examples(media, schema), *schema.examples))
+    return None
+
+
+def read_examples(holder: Node, schema: Schema) -> tuple[Json, ...]:
+    """Return the examples that a parameter, or the content of a body, has besides its schema."""
+    nodes = [holder.at("example")]
+    nodes += [each.at("value") for _, each in holder.at("examples").members()]
+    return tuple(typed(each.json(), schema) for each in nodes if each.exists)
 
 
 def typed(value: Json, schema: Schema) -> Json:
@@ -92,7 +142,7 @@ def _scalar(value: str | float, kind: str) -> Json:
     with suppress(ValueError):
         return int(text)
     number = _number(text)
-    return value if number is None else int(number) if number.is_integer() else number
+    return value if number is None else number
 
 
 def fitted(value: Json, schema: Schema) -> Iterator[Json]:
@@ -167,10 +217,11 @@ def _kind(parts: list[Node], properties: Mapping[str, Schema]) -> str:
 
 
 def _examples(parts: list[Node]) -> Iterator[Json]:
-    for key in ("example", "default", "const"):
-        yield from (part.at(key).json() for part in parts if part.at(key).exists)
-    for key in ("examples", "enum"):
-        yield from (each.json() for part in parts for each in part.at(key).elements())
+    for key in ("example", "examples", "default", "const", "enum"):
+        for each in (part.at(key) for part in parts):
+            # `examples` and `enum` are lists of values.
+            is_list = key in ("examples", "enum")
+            yield from (e.json() for e in (each.elements() if is_list else [each]) if e.exists)
 
 
 def _choices(node: Node) -> Iterator[Json]:
@@ -190,8 +241,17 @@ def _whole(text: str) -> int | None:
 
 
 def _number(text: str) -> float | None:
+    """Return the number of a text, an integer if it is one; None if it is none."""
     try:
         number = float(text)
     except ValueError:
         return None
-    return number if isfinite(number) else None
+    if not isfinite(number):
+        return None
+    return int(number) if number.is_integer() else number
+
+
+def _quoted(value: Json) -> str:
+    """Return a value as a form has it; k6 replaces what it finds, so the placeholder stays."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return UNIQUE.join(quote(part, safe="") for part in text.split(UNIQUE))

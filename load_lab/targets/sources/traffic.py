@@ -1,25 +1,22 @@
-"""Recorded requests, collected into the operations of a mix."""
+"""The requests of a record, collected into the operations of a mix."""
 
 import re
+from array import array
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
-from typing import Final, NamedTuple, cast, get_args
-from urllib.parse import quote
+from typing import Final, cast
+from urllib.parse import quote, urlsplit
 
 from lab_settings.messages import shorten
 
 from load_lab.errors import UsageError
-from load_lab.targets.mix import SAFE_METHODS, LeftOut, Method, Operation, Request
+from load_lab.targets.mix import Arrival, LeftOut, Method, Mix, Operation, Request
+from load_lab.targets.sources.described import Headers, Observed
 from load_lab.targets.sources.paths import Template, Templates, guessed_template
-from load_lab.targets.sources.safety import stem_of_path, stem_of_value, stem_of_view
-from load_lab.targets.sources.secret_words import (
-    credential_in_body,
-    credential_in_target,
-    credential_in_template,
-)
+from load_lab.targets.sources.safety import READS, Safety
 
-_METHODS = frozenset(get_args(Method))
 # Operations whose path no template names. More than these are values of a path, not operations.
 _MOST_UNNAMED: Final = 1000
 # Names of what was left out: counted at most, and reported at most.
@@ -30,30 +27,49 @@ _UNCONDITIONAL_STATUS = {206: 200, 304: 200}
 # Characters of a target that stay as they are; `%` belongs to what is encoded already.
 _UNCHANGED = "%/:?@!$&'()*+,;=~[]"
 _IS_ENCODED = re.compile(rf"[\w.{re.escape(_UNCHANGED)}-]*", re.ASCII)
-_DELIMITERS = re.compile(r"[/?&=;]")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-Headers = tuple[tuple[str, str], ...]
+def collect(
+    source: str,
+    record: Iterable[Observed | LeftOut],
+    templates: Sequence[str | Template] = (),
+    *,
+    most: int = 100,
+    safety: Safety = READS,
+) -> Mix:
+    """Return the mix of a record: the weight of an operation is the number of its requests, of
+    which at most `most` are drawn evenly. A path without a template is named by its shape. Requests
+    with a time are the mix's arrivals, each with the address that was drawn next before it.
 
-
-class Recorded(NamedTuple):
-    """One request of a record. `target`: path and query string, as sent. `method`: "" if nothing
-    that HTTP knows was sent.
+    Raises:
+        UsageError: it has no request that a load can send; the message has the most frequent
+            reasons.
     """
+    traffic = _Traffic(Templates(templates), most, safety)
+    for each in record:
+        traffic.add(each)
+    operations, left_out = traffic.operations(), traffic.left_out()
+    if not operations:
+        reasons = "".join(f"\n  {shorten(o.name)}: {o.reason}" for o in left_out[:_REASONS_SHOWN])
+        raise UsageError(f"{source}: It has no request that a load can send.{reasons}")
+    arrivals = tuple(traffic.arrivals())
+    return Mix(source=source, operations=operations, left_out=left_out, arrivals=arrivals)
 
-    method: str
-    target: str
-    status: int
-    headers: Headers = ()
-    body: str | None = None
 
-
-def below(base_path: str, target: str) -> str:
-    """Return what follows the path of the target's address, which each request of a load has."""
-    path, question, query = target.partition("?")
-    if base_path and f"{path}/".startswith(f"{base_path}/"):
-        path = path.removeprefix(base_path) or "/"
-    return path + question + query
+def host_of(address: str) -> str | None:
+    """Return host and port of an address, without the port that its scheme implies; None if it is
+    none of HTTP.
+    """
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
+        return None
+    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return name if port in (None, _DEFAULT_PORTS[parts.scheme]) else f"{name}:{port}"
 
 
 def encoded(target: str) -> str:
@@ -64,65 +80,47 @@ def encoded(target: str) -> str:
     return quote(target, safe=_UNCHANGED, errors="surrogateescape")
 
 
-class Traffic:
-    """Sorts recorded requests into operations, with at most `most` addresses each. Its memory does
-    not grow with their number.
+class _Traffic:
+    """Sorts requests into operations. Its memory does not grow with their number, but for times."""
 
-    `named` are operations that the user allows, although a word in them says that they write.
-    """
-
-    def __init__(
-        self,
-        templates: Sequence[str | Template],
-        *,
-        most: int,
-        writes: bool = False,
-        named: Sequence[str] = (),
-        leave_out: Sequence[str] = (),
-    ) -> None:
-        self._leave_out_names = frozenset(leave_out)
-        self._templates = Templates(templates)
-        self._most, self._writes, self._named = most, writes, tuple(named)
+    def __init__(self, templates: Templates, most: int, safety: Safety) -> None:
+        self._templates, self._most, self._safety = templates, most, safety
         self._groups: dict[tuple[str, Headers], _Group] = {}
         self._unnamed = 0
         self._left_out: dict[tuple[str, str], Counter[int]] = {}
+        # Of each request with a time, the place of its operation, too.
+        self._times, self._places = array("d"), array("L")
 
-    def add(self, recorded: Recorded) -> int | None:
-        """Add a request; return the place of its operation, None if it was left out."""
-        match = self._templates.find(recorded.target.partition("?")[0])
+    def add(self, each: Observed | LeftOut) -> None:
+        if isinstance(each, LeftOut):
+            self._leave_out(each.name, each.reason, each.status or 0)
+            return
+        match = self._templates.find(each.target.partition("?")[0])
         template = match.template if match else None
-        name = _name(recorded, template)
-        key = (name, recorded.headers)
-        reason = self._reason(recorded, name, template)
+        name = _name(each, template)
+        key = (name, each.headers)
+        reason = self._safety.reason_of_record(each, name, template)
         if not reason and template is None and key not in self._groups:
             self._unnamed += 1
             if self._unnamed > _MOST_UNNAMED:
                 reason = f"over {_MOST_UNNAMED} paths without a template: name the target's routes"
         if reason:
-            self.leave_out(name, reason, recorded.status)
-            return None
+            self._leave_out(name, reason, each.status)
+            return
         if key not in self._groups:
             self._groups[key] = _Group(place=len(self._groups), most=self._most)
-        self._groups[key].add(recorded)
-        return self._groups[key].place
+        self._groups[key].add(each)
+        if each.time is not None:
+            self._times.append(each.time)
+            self._places.append(self._groups[key].place)
 
-    def leave_out(self, name: str, reason: str, status: int = 0) -> None:
-        """Count a request that is not in the mix."""
+    def _leave_out(self, name: str, reason: str, status: int) -> None:
         key = (name, reason)
         if key not in self._left_out and len(self._left_out) >= _MOST_COUNTED:
             key = ("other paths", reason)
         self._left_out.setdefault(key, Counter())[status] += 1
 
     def operations(self) -> tuple[Operation, ...]:
-        """Return the operations, each at its place.
-
-        Raises:
-            UsageError: there is none; the message has the most frequent reasons.
-        """
-        if not self._groups:
-            first = self.left_out()[:_REASONS_SHOWN]
-            reasons = "".join(f"\n  {shorten(each.name)}: {each.reason}" for each in first)
-            raise UsageError(f"It has no request that a load can send.{reasons}")
         headers_of: dict[str, list[Headers]] = defaultdict(list)
         for name, headers in self._groups:
             headers_of[name].append(headers)
@@ -138,11 +136,26 @@ class Traffic:
             for (name, headers), group in self._groups.items()
         )
 
-    def positions(self) -> list[list[int]]:
-        """Return, for each operation and each of its addresses, which of the operation's requests
-        it was, from 0.
+    def arrivals(self) -> Iterator[Arrival]:
+        """Yield the arrivals in the order of their times. Those of a record of whole seconds are
+        spread evenly over each.
         """
-        return [group.positions() for group in self._groups.values()]
+        positions, counts = [each.positions() for each in self._groups.values()], Counter[int]()
+        requests = []
+        for place in self._places:
+            requests.append(max(bisect_right(positions[place], counts[place]) - 1, 0))
+            counts[place] += 1
+        are_whole = all(map(float.is_integer, self._times))
+        # Nginx's workers write their lines in any order.
+        order = sorted(range(len(self._times)), key=self._times.__getitem__)
+        sizes, seen = Counter(self._times), Counter[float]()
+        for i in order:
+            time = self._times[i]
+            at = time - self._times[order[0]]
+            if are_whole:
+                at += seen[time] / sizes[time]
+                seen[time] += 1
+            yield Arrival(at=at, operation=self._places[i], request=requests[i])
 
     def left_out(self) -> tuple[LeftOut, ...]:
         """Return what was left out, the most frequent first."""
@@ -158,35 +171,6 @@ class Traffic:
             )
         return tuple(reported)
 
-    def _reason(self, recorded: Recorded, name: str, template: Template | None) -> str | None:
-        """Return why a request cannot be in the mix; None if it can."""
-        method, target, status = recorded[:3]
-        if self._leave_out_names & {name, name.partition(" ")[2]}:
-            return "leave_out names it"
-        if method not in _METHODS:
-            return "no method of a mix"
-        if method not in SAFE_METHODS and not self._writes:
-            return "the method changes data"
-        if not target.startswith("/"):
-            return "no path of this server"
-        if status // 100 != 2 and status != 304:
-            return f"answered {status // 100}xx" if status > 0 else "answered nothing"
-        if word := _credential(recorded, template):
-            return f"it may have a credential: {word}"
-        if method in SAFE_METHODS and (stem := self._stem(name, target, template)):
-            return f"not safe: stem `{stem}`"
-        return None
-
-    def _stem(self, name: str, target: str, template: Template | None) -> str | None:
-        if name in self._named:
-            return None
-        stems = (
-            *map(stem_of_value, _DELIMITERS.split(target)),
-            stem_of_path(name.partition(" ")[2]),
-            *map(stem_of_view, template.views if template else ()),
-        )
-        return next(filter(None, stems), None)
-
 
 class _Group:
     """The requests of one operation: their number, their statuses, and a sample in which each is
@@ -200,17 +184,18 @@ class _Group:
         # The same sample of the same log.
         self._random = Random(place)  # noqa: S311 - no secret
 
-    def add(self, recorded: Recorded) -> None:
+    def add(self, request: Observed) -> None:
         position, self.count = self.count, self.count + 1
-        self.statuses[_UNCONDITIONAL_STATUS.get(recorded.status, recorded.status)] += 1
+        self.statuses[_UNCONDITIONAL_STATUS.get(request.status, request.status)] += 1
         slot = position if position < self._most else int(self._random.random() * self.count)
         if slot < self._most:
-            self._sample[slot : slot + 1] = [(position, recorded.target, recorded.body)]
+            self._sample[slot : slot + 1] = [(position, request.target, request.body)]
 
     def requests(self) -> list[Request]:
         return [Request(path=target, body=body) for _, target, body in self._distinct()]
 
     def positions(self) -> list[int]:
+        """Return, for each address, which of the operation's requests it was, from 0."""
         return [position for position, _, _ in self._distinct()]
 
     def _distinct(self) -> list[tuple[int, str, str | None]]:
@@ -219,13 +204,13 @@ class _Group:
         return sample if len({item[1:] for item in sample}) > 1 else sample[:1]
 
 
-def _name(recorded: Recorded, template: Template | None) -> str:
-    if not recorded.method:
+def _name(request: Observed, template: Template | None) -> str:
+    if not request.method:
         return "no HTTP request"
     if template:
-        return f"{recorded.method} {template.path_template}"
-    path = re.split("[?;]", recorded.target, maxsplit=1)[0]
-    return f"{recorded.method} {guessed_template(path) if path.startswith('/') else 'no path'}"
+        return f"{request.method} {template.path_template}"
+    path = re.split("[?;]", request.target, maxsplit=1)[0]
+    return f"{request.method} {guessed_template(path) if path.startswith('/') else 'no path'}"
 
 
 def _distinct(name: str, headers: Headers, others: Sequence[Headers]) -> str:
@@ -235,14 +220,6 @@ def _distinct(name: str, headers: Headers, others: Sequence[Headers]) -> str:
         f"{header}: {value}" for header, value in headers if (header, value) not in shared
     )
     return f"{name} ({own or 'without headers'})" if len(others) > 1 else name
-
-
-def _credential(recorded: Recorded, template: Template | None) -> str | None:
-    return (
-        credential_in_target(recorded.target)
-        or (credential_in_template(template.path_template) if template else None)
-        or (credential_in_body(recorded.body) if recorded.body else None)
-    )
 
 
 def _left_out(name: str, reason: str, statuses: Counter[int]) -> LeftOut:

@@ -4,34 +4,26 @@ import re
 from collections.abc import Iterator
 
 from load_lab.targets.mix import UNIQUE
-from load_lab.targets.sources.json_or_yaml import Json
-from load_lab.targets.sources.samples import Samples
-from load_lab.targets.sources.schemas import Schema, accepts_text, fitted
+from load_lab.targets.sources.document import Json
+from load_lab.targets.sources.known_values import KnownValues, plain
+from load_lab.targets.sources.schemas import FORMATS, Schema, accepts_text, fitted
 
 # k6 puts so many characters, at most, in place of UNIQUE.
 UNIQUE_LENGTH = 12
-_BY_FORMAT: dict[str, Json] = {
-    "date": "2030-01-01",
-    "date-time": "2030-01-01T00:00:00Z",
-    "time": "12:00:00",
-    "duration": "P1D",
+_BY_FORMAT: dict[str, Json] = FORMATS | {
     "email": f"lab-{UNIQUE}@example.org",
     "uri": f"http://example.org/{UNIQUE}",
     "url": f"http://example.org/{UNIQUE}",
     "hostname": f"lab-{UNIQUE}.example.org",
-    "ipv4": "192.0.2.1",
-    "ipv6": "2001:db8::1",
-    "ip": "192.0.2.1",
-    "decimal": "1",
 }
 
 
-def find_values(name: str, schema: Schema, samples: Samples, above: str) -> Iterator[Json]:
+def find_values(name: str, schema: Schema, known: KnownValues, above: str) -> Iterator[Json]:
     """Yield different values of a field: those of the document, then of the list `above`, of any
     field of that name, ids of the list that the name refers to, and last what the type allows.
     """
     seen: list[Json] = []
-    for value in _values(name, schema, samples, above):
+    for value in _values(name, schema, known, above):
         if value not in seen:
             seen.append(value)
             yield value
@@ -52,39 +44,39 @@ def unique_text(text: str, schema: Schema) -> str:
     return text
 
 
-def _values(name: str, schema: Schema, samples: Samples, above: str) -> Iterator[Json]:
+def _values(name: str, schema: Schema, known: KnownValues, above: str) -> Iterator[Json]:
     yield from schema.examples
     # A text may be a name that must exist: those of answers come after one that is new.
     if schema.kind == "string" and not schema.format and not schema.choices:
         yield from _first(_texts(schema))
-    items = [item.get(name) for item in samples.items(above)]
-    for value in (*items, *_of_name(name, schema, samples)):
+    items = [item.get(name) for item in known.objects(above)]
+    for value in (*items, *_of_name(name, schema, known)):
         yield from (each for each in fitted(value, schema) if each not in ("", [], {}))
     for shorter in _shorter_names(name):
-        yield from _references(shorter, schema, samples)
-        for value in _of_name(shorter, schema, samples):
+        yield from _references(shorter, schema, known)
+        for value in _of_name(shorter, schema, known):
             yield from (each for each in fitted(value, schema) if each not in ("", [], {}))
-    yield from _generated(schema, samples)
+    yield from _generated(schema, known)
 
 
-def _references(name: str, schema: Schema, samples: Samples) -> Iterator[Json]:
+def _references(name: str, schema: Schema, known: KnownValues) -> Iterator[Json]:
     """Yield the ids of the items of the list that the field's name refers to: `order_id`, `orders`
     of `/orders/`.
     """
-    plurals = _plurals(_compact(re.sub(r"_(ids?|pks?|uuids?)$", "", name)))
-    for shape, items in samples.lists().items():
-        if _compact(shape.rpartition("/")[2]) in plurals:
-            for item in items:
+    plurals = _plurals(plain(re.sub(r"_(ids?|pks?|uuids?)$", "", name)))
+    for shape in known.lists():
+        if plain(shape.rpartition("/")[2]) in plurals:
+            for item in known.objects(shape):
                 element = schema.items if schema.kind == "array" and schema.items else schema
                 for value in fitted(item, element):
                     yield [value] if schema.kind == "array" else value
 
 
-def _of_name(name: str, schema: Schema, samples: Samples) -> Iterator[Json]:
+def _of_name(name: str, schema: Schema, known: KnownValues) -> Iterator[Json]:
     """Yield values of fields of this name, and elements of lists whose name is its plural."""
-    yield from samples.values(name)
+    yield from known.examples(name)
     if schema.kind != "array":
-        lists = [value for value in samples.values(f"{name}s") if isinstance(value, list)]
+        lists = [value for value in known.examples(f"{name}s") if isinstance(value, list)]
         yield from (element for value in lists for element in value)
 
 
@@ -99,11 +91,7 @@ def _plurals(word: str) -> set[str]:
     return {word, f"{word}s", f"{word}es", f"{word.removesuffix('y')}ies"}
 
 
-def _compact(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def _generated(schema: Schema, samples: Samples) -> Iterator[Json]:
+def _generated(schema: Schema, known: KnownValues) -> Iterator[Json]:
     match schema.kind:
         case "boolean":
             yield from (False, True)
@@ -112,11 +100,11 @@ def _generated(schema: Schema, samples: Samples) -> Iterator[Json]:
         case "number":
             yield schema.minimum or 1
         case "array":
-            elements = _first(find_values("", schema.items, samples, "")) if schema.items else []
+            elements = _first(find_values("", schema.items, known, "")) if schema.items else []
             yield from ([each] for each in elements)
             yield []
         case "object":
-            yield from _objects(schema, samples)
+            yield from _objects(schema, known)
         case "" if not schema.format and not schema.choices:
             # Any JSON.
             yield {}
@@ -125,7 +113,7 @@ def _generated(schema: Schema, samples: Samples) -> Iterator[Json]:
             yield from _texts(schema)
 
 
-def _objects(schema: Schema, samples: Samples) -> Iterator[Json]:
+def _objects(schema: Schema, known: KnownValues) -> Iterator[Json]:
     """Yield an object with the required properties. One that has an id but no required property
     refers to an object that exists: there is none to refer to.
     """
@@ -134,7 +122,7 @@ def _objects(schema: Schema, samples: Samples) -> Iterator[Json]:
         yield {
             name: value
             for name in names
-            for value in _first(find_values(name, schema.properties[name], samples, ""))
+            for value in _first(find_values(name, schema.properties[name], known, ""))
         }
 
 

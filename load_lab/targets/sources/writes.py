@@ -3,65 +3,75 @@ creates first, and deletes afterwards.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlsplit
 
 import httpx
 
-from load_lab.targets.mix import SAFE_METHODS, CreatedBy, LeftOut, Operation, Request
-from load_lab.targets.sources.answers import Answers, plain
-from load_lab.targets.sources.candidates import missing_values, queries
-from load_lab.targets.sources.created import Identifier, filled, find_identifiers, object_path
+from load_lab.targets.mix import OBJECT, SAFE_METHODS, CreatedBy, LeftOut, Operation, Request
+from load_lab.targets.sources.bodies import Found, Trials
+from load_lab.targets.sources.candidates import identifiers, missing_values, queries
+from load_lab.targets.sources.described import ApiOperation, Outcomes, divided
+from load_lab.targets.sources.document import Json
 from load_lab.targets.sources.exchange import Exchange, failure_text, send
-from load_lab.targets.sources.openapi import ApiOperation
-from load_lab.targets.sources.paths import shape, shape_above
-from load_lab.targets.sources.safety import forbidden_reason, left_out_reason
-from load_lab.targets.sources.trials import Created, Found, Trials
+from load_lab.targets.sources.known_values import KnownValues, parse, plain
+from load_lab.targets.sources.paths import parameter_names, shape, shape_above
+from load_lab.targets.sources.safety import WRITES, Safety
 
 _MOST_IDENTIFIERS = 3
 # A second one must be accepted too: a load creates many.
 _OBJECTS = 2
 _ORDER = {"POST": 0, "PATCH": 1, "PUT": 2, "DELETE": 3}
+_LOCATION = "Location"
 
 
 @dataclass(frozen=True)
 class Writes:
-    """Operations that write. `remaining`: how many objects could not be deleted, by the name of
-    the operation that created them.
+    """What became of the operations that write. `remaining`: how many objects could not be
+    deleted, by the name of the operation that created them.
     """
 
-    operations: tuple[Operation, ...]
-    left_out: tuple[LeftOut, ...]
+    outcomes: Outcomes
     remaining: Mapping[str, int]
 
 
 def explore_writes(
     operations: Sequence[ApiOperation],
     client: httpx.Client,
-    answers: Answers,
-    reads: Sequence[Operation],
-    *,
-    named: Collection[str] = (),
-    leave_out: Collection[str] = (),
-    report: Callable[[str], None] = lambda _: None,
+    known: KnownValues,
+    reads: Outcomes,
+    safety: Safety = WRITES,
 ) -> Writes:
-    """Return the operations of the document that write, as far as the target accepts them.
+    """Return, for each operation that writes, what the target accepts, or why it is left out.
 
-    `answers` and `reads` are those of the exploration before, and so are `named` and `leave_out`.
-    Only objects that this function creates are changed or deleted. The client should not keep
-    connections.
+    `known` and `reads` are those of the exploration before. Only objects that this function creates
+    are changed or deleted. The client should not keep connections.
 
     Raises:
         LabError: the target accepts no connection.
     """
-    writer = _Writer(operations, client, answers, reads, named, leave_out, report)
+    writer = _Writer(operations, client, known, reads, safety)
     writer.run()
-    order = {each.name: i for i, each in enumerate(operations)}
-    return Writes(
-        tuple(sorted(writer.found, key=lambda each: order[each.name])),
-        tuple(sorted(writer.left_out, key=lambda each: order[each.name])),
-        writer.remaining,
-    )
+    outcomes = {each: writer.outcomes[each] for each in operations if each in writer.outcomes}
+    return Writes(outcomes, writer.remaining)
+
+
+@dataclass(frozen=True)
+class _Created:
+    """A POST that was accepted: its path, and what was found: the answers that name new objects."""
+
+    operation: ApiOperation
+    path: str
+    found: Found
+
+
+@dataclass(frozen=True)
+class _Identifier:
+    """The id of a created object. `id_from`: where the answer has it, see `mix.CreatedBy`."""
+
+    id_from: str
+    value: str
 
 
 class _Writer:
@@ -71,20 +81,17 @@ class _Writer:
         self,
         operations: Sequence[ApiOperation],
         client: httpx.Client,
-        answers: Answers,
-        reads: Sequence[Operation],
-        named: Collection[str],
-        leave_out: Collection[str],
-        report: Callable[[str], None],
+        known: KnownValues,
+        reads: Outcomes,
+        safety: Safety,
     ) -> None:
-        self._client, self._answers, self._report = client, answers, report
-        self._paths = {each.name: [r.path for r in each.requests] for each in reads}
+        self._client, self._known, self._safety = client, known, safety
+        found, _ = divided(reads)
+        self._paths = {each.name: [r.path for r in each.requests] for each in found}
         self._posts = {shape(each.template): each for each in operations if each.method == "POST"}
         self._writes = [each for each in operations if each.method not in SAFE_METHODS]
-        self._named, self._forbidden = named, leave_out
-        self._trials = Trials(client, answers.samples)
-        self.found: list[Operation] = []
-        self.left_out: list[LeftOut] = []
+        self._trials = Trials(client, known)
+        self.outcomes: Outcomes = {}
         self.remaining: Counter[str] = Counter()
 
     def run(self) -> None:
@@ -102,11 +109,7 @@ class _Writer:
                 self._leave_out(each, "no operation of the mix creates its object")
 
     def _is_sendable(self, operation: ApiOperation) -> bool:
-        reason = (
-            left_out_reason(operation, self._forbidden)
-            or forbidden_reason(operation, self._named)
-            or self._bulk_reason(operation)
-        )
+        reason = self._safety.reason(operation) or self._bulk_reason(operation)
         if reason:
             self._leave_out(operation, reason)
         return not reason
@@ -114,8 +117,7 @@ class _Writer:
     def _bulk_reason(self, operation: ApiOperation) -> str:
         is_list = not shape(operation.template).endswith("{}")
         has_items = shape(operation.template) in self._posts and operation.method != "POST"
-        schema = operation.body.at("content").members()
-        is_array = any(media.at("schema").at("type").text() == "array" for _, media in schema)
+        is_array = operation.body is not None and operation.body.schema.kind == "array"
         return "bulk: it changes many objects" if (is_list and has_items) or is_array else ""
 
     def _lists(self, operation: ApiOperation) -> list[str]:
@@ -135,94 +137,93 @@ class _Writer:
                 self._change(each, creation)
         if creation:
             self._clean_up(creation)
-        self._report(f"{creator.name}: {'in the mix' if creation else 'left out'}")
 
     # Objects.
 
-    def _create(self, operation: ApiOperation) -> Created | None:
-        query = next(queries(operation, self._answers), None)
+    def _create(self, operation: ApiOperation) -> _Created | None:
+        query = next(queries(operation, self._known), None)
         if query is None:
-            self._leave_out(operation, missing_values(operation, self._answers))
+            self._leave_out(operation, missing_values(operation, self._known))
             return None
-        if self._trials.has_unknown_body(operation):
+        if operation.has_unknown_body:
             self._leave_out(operation, "its body is neither JSON nor a form")
             return None
         path = self._lists(operation)[0].partition("?")[0] + query
-        found = self._trials.search(operation, [path] * _OBJECTS, *self._trials.drafts(operation))
+        found = self._trials.create(operation, [path] * _OBJECTS)
         if found.last.problem:
             self._give_up(operation, path, found)
             return None
         self._add(operation, path, found)
-        return Created(operation, path, found.fields, found.exchanges)
+        return _Created(operation, path, found)
 
-    def _change(self, operation: ApiOperation, creation: Created) -> None:
+    def _change(self, operation: ApiOperation, creation: _Created) -> None:
         """Send an operation to a created object; DELETE consumes it."""
-        if operation.query or self._trials.has_unknown_body(operation):
+        if operation.query or operation.has_unknown_body:
             self._leave_out(operation, "needs a query, or a body that is neither JSON nor a form")
             return
-        if not creation.exchanges:
+        if not creation.found.exchanges:
             self._leave_out(operation, f"{creation.operation.name} created no object for it")
             return
-        known = find_identifiers(operation.template, creation.exchanges[-1], self._answers)
-        identifiers = [each for each in known if self._is_new(operation, each, creation)]
-        path = object_path(creation.path, operation.template)
-        for identifier in identifiers[:_MOST_IDENTIFIERS]:
-            paths = [filled(path, each) for each in self._same(operation, identifier, creation)]
+        found_ids = self._identifiers(operation, creation.found.exchanges[-1])
+        new = [each for each in found_ids if self._is_new(operation, each, creation)]
+        path = _object_path(creation.path, operation.template)
+        for identifier in new[:_MOST_IDENTIFIERS]:
+            paths = [_filled(path, each) for each in self._same(operation, identifier, creation)]
             paths = paths[-1:] if operation.method == "DELETE" else paths
-            changes = self._trials.changes(operation, creation)
-            found = self._trials.search(operation, paths, *changes)
+            created = creation.found.fields or {}
+            found = self._trials.change(operation, paths, creation.operation, created)
             if found.last.problem:
                 self._give_up(operation, paths[0], found)
             else:
                 by = CreatedBy(operation=creation.operation.name, id_from=identifier.id_from)
                 self._add(operation, path, found, by)
                 if operation.method == "DELETE":
-                    creation.exchanges.pop()
+                    creation.found.exchanges.pop()
                 return
-        if not identifiers:
+        if not new:
             name = creation.operation.name
             self._leave_out(operation, f"the answer of {name} has no id of a new object")
 
     def _same(
-        self, operation: ApiOperation, identifier: Identifier, creation: Created
-    ) -> list[Identifier]:
+        self, operation: ApiOperation, identifier: _Identifier, creation: _Created
+    ) -> list[_Identifier]:
         """Return the ids of all created objects, from the same place of the answer."""
         return [
             each
-            for exchange in creation.exchanges
-            for each in find_identifiers(operation.template, exchange, self._answers)
+            for exchange in creation.found.exchanges
+            for each in self._identifiers(operation, exchange)
             if each.id_from == identifier.id_from
         ]
 
-    def _is_new(self, operation: ApiOperation, known: Identifier, creation: Created) -> bool:
+    def _is_new(self, operation: ApiOperation, known: _Identifier, creation: _Created) -> bool:
         """Tell whether an id belongs to a new object: not to one that the target had before, nor
         the same one for each POST.
         """
         name = plain(known.id_from.rpartition(".")[2])
-        items = self._answers.items_above(operation.template)
+        items = self._known.items_above(operation.template)
         if any(known.value == item.fields.get(name) for item in items):
             return False
         values = [
-            [each.value for each in find_identifiers(operation.template, exchange, self._answers)]
-            for exchange in creation.exchanges
+            [each.value for each in self._identifiers(operation, exchange)]
+            for exchange in creation.found.exchanges
         ]
         return sum(known.value in each for each in values) <= 1
 
-    def _clean_up(self, creation: Created) -> None:
+    def _clean_up(self, creation: _Created) -> None:
         above = shape(creation.operation.template) + "/{}"
-        allowed = (each for each in self._writes if not left_out_reason(each, self._forbidden))
-        delete = next(
-            (o for o in allowed if o.method == "DELETE" and shape(o.template) == above), None
-        )
-        for exchange in reversed(creation.exchanges):
+        deletes = (o for o in self._writes if o.method == "DELETE" and shape(o.template) == above)
+        # Nobody needs to allow that the lab deletes what it created.
+        allowed = (each for each in deletes if not self._safety.forbids(each))
+        delete = next(allowed, None)
+        for exchange in reversed(creation.found.exchanges):
             is_deleted = delete is not None and self._is_deleted(delete, exchange, creation)
             if exchange.status == httpx.codes.CREATED and not is_deleted:
                 self.remaining[creation.operation.name] += 1
 
-    def _is_deleted(self, operation: ApiOperation, exchange: Exchange, creation: Created) -> bool:
-        for identifier in find_identifiers(operation.template, exchange, self._answers):
+    def _is_deleted(self, operation: ApiOperation, exchange: Exchange, creation: _Created) -> bool:
+        for identifier in self._identifiers(operation, exchange):
             if self._is_new(operation, identifier, creation):
-                path = filled(object_path(creation.path, operation.template), identifier)
+                path = _filled(_object_path(creation.path, operation.template), identifier)
                 return not send(self._client, "DELETE", path).problem
         return False
 
@@ -231,9 +232,9 @@ class _Writer:
     def _add(
         self, operation: ApiOperation, path: str, found: Found, by: CreatedBy | None = None
     ) -> None:
-        body = self._trials.type_of(operation)
-        text = body.text(found.fields) if body and found.fields is not None else None
-        operation_of_mix = Operation(
+        body, fields = operation.body, found.fields
+        text = body.text(fields) if body and fields is not None else None
+        self.outcomes[operation] = Operation(
             name=operation.name,
             method=operation.method,
             weight=1,
@@ -242,8 +243,6 @@ class _Writer:
             created_by=by,
             requests=(Request(path=path, body=text),),
         )
-        self.left_out = [each for each in self.left_out if each.name != operation.name]
-        self.found.append(operation_of_mix)
 
     def _give_up(self, operation: ApiOperation, path: str, found: Found) -> None:
         reason = failure_text(found.last, self._client.headers.values())
@@ -251,8 +250,64 @@ class _Writer:
         # Without a second object to compare with, only its status says that it is new.
         created = [each for each in found.exchanges if each.status == httpx.codes.CREATED]
         if operation.method == "POST":
-            self._clean_up(Created(operation, path, found.fields, created))
+            self._clean_up(_Created(operation, path, Found(found.fields, created)))
 
     def _leave_out(self, operation: ApiOperation, reason: str, status: int | None = None) -> None:
-        self.left_out = [each for each in self.left_out if each.name != operation.name]
-        self.left_out.append(LeftOut(name=operation.name, status=status, reason=reason))
+        self.outcomes[operation] = LeftOut(name=operation.name, status=status, reason=reason)
+
+    def _identifiers(self, operation: ApiOperation, exchange: Exchange) -> Iterator[_Identifier]:
+        """Yield what may be the last placeholder of the operation in the answer that created an
+        object, the most certain first.
+        """
+        prefix, fields = _object(parse(exchange.body))
+        for name in identifiers(parameter_names(operation.template)[-1]):
+            for key, value in fields.items():
+                text = _text(value)
+                if text and plain(key) == name:
+                    yield _Identifier(prefix + key, _last_segment(text))
+        addresses = [(prefix + key, _text(value)) for key, value in fields.items()]
+        for key, text in (*addresses, (_LOCATION, exchange.location)):
+            match = self._known.match(text)
+            if match and match.template.shape == _object_shape(operation.template):
+                yield _Identifier(key, _last_segment(text))
+
+
+def _object_path(creator_path: str, template: str) -> str:
+    """Return the path of an operation on an object that a POST to `creator_path` created, with the
+    placeholder of the object.
+    """
+    after = template.rpartition("{")[2].partition("}")[2]
+    return f"{creator_path.partition('?')[0].rstrip('/')}/{OBJECT}{after}"
+
+
+def _filled(path: str, identifier: _Identifier) -> str:
+    return path.replace(OBJECT, quote(identifier.value, safe=""))
+
+
+def _object_shape(template: str) -> str:
+    """Return the shape of the object's own address: `/orders/{}` of `/orders/{id}/photo/`."""
+    return shape(template).rpartition("{}")[0] + "{}"
+
+
+def _object(document: Json) -> tuple[str, dict[str, Json]]:
+    """Return the object of an answer, and where it is: `{"article": {…}}` has it in `article.`."""
+    if isinstance(document, dict) and len(document) == 1:
+        [(key, value)] = document.items()
+        if isinstance(value, dict):
+            return f"{key}.", value
+    return "", document if isinstance(document, dict) else {}
+
+
+def _text(value: Json) -> str:
+    is_id = isinstance(value, str | int) and not isinstance(value, bool)
+    return str(value) if is_id else ""
+
+
+def _last_segment(text: str) -> str:
+    """Return the last part of an address; the text itself if it is none."""
+    if "/" not in text:
+        return text
+    try:
+        return unquote(urlsplit(text).path.rstrip("/").rpartition("/")[2])
+    except ValueError:
+        return ""

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from load_lab.errors import UsageError
 from load_lab.targets.mix import read_mix, write_mix
-from load_lab.targets.sources.access_log import read_access_log
+from load_lab.targets.sources.log import read_log
 from load_lab.targets.sources.paths import Template
+from load_lab.targets.sources.safety import Safety
+from load_lab.targets.sources.traffic import collect
 from tests.support.nginx_front import Backend, front, raw
 
 CANARY = "canary7f3a"
@@ -23,6 +25,11 @@ LINE = '10.0.0.1 - - [24/Nov/2026:10:00:{second:02} +0100] "{request} HTTP/1.1" 
 def combined(*requests: str, status: int = 200, second: int = 0) -> str:
     lines = (LINE.format(request=request, status=status, second=second) for request in requests)
     return "".join(f"{line}\n" for line in lines)
+
+
+def read_access_log(path, url="", *, keep_times=False, templates=(), most=100, **safety):
+    record = read_log(path, url, keep_times=keep_times)
+    return collect(str(path), record, templates, most=most, safety=Safety(**safety))
 
 
 @pytest.fixture
@@ -66,11 +73,11 @@ def nginx_log(request, tmp_path_factory):
     return request.param, folder / "access.log"
 
 
-def test_operations_of_a_log_that_nginx_wrote(nginx_log):
+def test_operations_of_a_log_that_nginx_wrote(nginx_log, capsys):
     log_format, path = nginx_log
     result = read_access_log(path, templates=TEMPLATES, keep_times=True)
     has_query = log_format == "combined"
-    operations = {op.name: op for op in result.mix.operations}
+    operations = {op.name: op for op in result.operations}
     addresses = {name: [r.path for r in op.requests] for name, op in operations.items()}
     # The path of the lab's JSON has no query string, and nothing but ASCII.
     assert addresses["GET /api/hotel/{id}/"] == (
@@ -82,18 +89,18 @@ def test_operations_of_a_log_that_nginx_wrote(nginx_log):
     assert addresses["HEAD /api/hotel/"] == ["/api/hotel/"]
     assert operations["GET /api/hotel/"].weight == (3 if has_query else 4)
     assert {op.expect for op in operations.values()} == {200}
-    assert result.broken_lines == 0
-    assert result.has_whole_seconds
-    assert len(result.mix.arrivals) == sum(op.weight for op in operations.values())
+    assert "lines" not in {each.name for each in result.left_out}
+    assert "whole seconds" in capsys.readouterr().err
+    assert len(result.arrivals) == sum(op.weight for op in operations.values())
 
 
 def test_left_out_of_a_log_that_nginx_wrote(nginx_log):
     log_format, path = nginx_log
-    left_out = read_access_log(path, templates=TEMPLATES).mix.left_out
+    left_out = read_access_log(path, templates=TEMPLATES).left_out
     reasons = {(each.name, each.reason) for each in left_out}
     assert reasons >= {
         ("GET /api/hotel/{id}/ping/", "not safe: stem `ping` (1 requests)"),
-        ("POST /api/hotel/", "the method changes data (1 requests)"),
+        ("POST /api/hotel/", "not safe: POST (1 requests)"),
     }
     if log_format == "combined":
         assert reasons >= {
@@ -107,7 +114,7 @@ def test_no_secret_of_a_log_is_in_the_mix(nginx_log, tmp_path):
     log_format, path = nginx_log
     if log_format == "combined":
         assert CANARY in path.read_text()
-    mix = read_access_log(path, templates=TEMPLATES, writes=True).mix
+    mix = read_access_log(path, templates=TEMPLATES, writes=True)
     write_mix(mix, tmp_path / "mix.json")
     assert CANARY not in (tmp_path / "mix.json").read_text()
     assert read_mix(tmp_path / "mix.json") == mix
@@ -125,21 +132,21 @@ def test_paths_without_a_template_are_named_by_their_shape(log):
         "/.well-known/x/": "/.well-known/x/",
         f"/d/{'word' * 10}": "/d/{value}",
     }
-    mix = read_access_log(log(combined(*(f"GET {path}" for path in paths)))).mix
+    mix = read_access_log(log(combined(*(f"GET {path}" for path in paths))))
     assert {op.requests[0].path: op.name.removeprefix("GET ") for op in mix.operations} == paths
 
 
 def test_the_template_with_the_fewest_parameters_names_a_path(log):
     templates = ["/{any}/{id}/", "/hotel/{id}/", "/hotel/new/", "/{any}/{other}/"]
     content = combined("GET /hotel/new/", "GET /hotel/1/", "GET /suite/1/")
-    mix = read_access_log(log(content), templates=templates).mix
+    mix = read_access_log(log(content), templates=templates)
     names = [op.name for op in mix.operations]
     assert names == ["GET /hotel/new/", "GET /hotel/{id}/", "GET /{any}/{id}/"]
 
 
 def test_more_unnamed_paths_than_operations_are_left_out(log):
     words = ("".join(chr(97 + int(digit)) for digit in str(i)) for i in range(2000))
-    mix = read_access_log(log(combined(*(f"GET /wiki/{word}" for word in words)))).mix
+    mix = read_access_log(log(combined(*(f"GET /wiki/{word}" for word in words))))
     assert len(mix.operations) == 1000
     assert len(mix.left_out) == 201
     assert "over 1000 paths without a template" in mix.left_out[0].reason
@@ -149,21 +156,21 @@ def test_more_unnamed_paths_than_operations_are_left_out(log):
 def test_requests_of_an_operation_are_drawn_evenly_and_by_frequency(log):
     often, seldom = ("GET /item/?id=1", "GET /item/?id=2"), "GET /item/?id=3"
     content = combined(*((*often, seldom) * 2 + often * 8) * 100, "GET /about/", "GET /about/")
-    mix = read_access_log(log(content), most=50).mix
+    mix = read_access_log(log(content), most=50)
     addresses = [request.path for request in mix.operations[0].requests]
     counts = [addresses.count(f"/item/?id={i}") for i in (1, 2, 3)]
     assert sum(counts) == 50
     # Of 22 requests 10, 10 and 2.
     assert min(counts[:2]) > 12 > counts[2] > 0
     assert [request.path for request in mix.operations[1].requests] == ["/about/"]
-    assert read_access_log(log(content), most=50).mix == mix
+    assert read_access_log(log(content), most=50) == mix
 
 
 def test_status_decides_what_is_expected_and_what_is_left_out(log):
     content = "".join(
         combined("GET /a/", status=status) for status in (304, 206, 200, 204, 302, 404, 500, 503)
     )
-    mix = read_access_log(log(content)).mix
+    mix = read_access_log(log(content))
     assert [(op.name, op.weight, op.expect) for op in mix.operations] == [("GET /a/", 4, 200)]
     assert sorted((each.status, each.reason) for each in mix.left_out) == [
         (302, "answered 3xx (1 requests)"),
@@ -182,7 +189,7 @@ def test_status_decides_what_is_expected_and_what_is_left_out(log):
 )
 def test_a_credential_is_left_out(target, log):
     content = combined(f"GET {target}", "GET /?keyword=1&author=2&encode=3")
-    mix = read_access_log(log(content), templates=["/", "/reset-it/{token}/"]).mix
+    mix = read_access_log(log(content), templates=["/", "/reset-it/{token}/"])
     assert [request.path for op in mix.operations for request in op.requests] == [
         "/?keyword=1&author=2&encode=3"
     ]
@@ -193,20 +200,20 @@ def test_a_credential_is_left_out(target, log):
 def test_a_get_that_may_write_is_left_out_unless_named(target, log):
     content = combined(f"GET {target}", "GET /how-to-delete-a-user-1/")
     templates = ["/ping/{id}", "/a/", "/x/{action}", Template("GET", "/bye/", views=("logout",))]
-    (left_out,) = read_access_log(log(content), templates=templates).mix.left_out
+    (left_out,) = read_access_log(log(content), templates=templates).left_out
     assert "not safe: stem" in left_out.reason
-    mix = read_access_log(log(content), templates=templates, named=[left_out.name]).mix
+    mix = read_access_log(log(content), templates=templates, named=[left_out.name])
     assert (mix.operations[0].name, mix.left_out) == (left_out.name, ())
 
 
 def test_writes_are_in_the_mix_only_if_allowed(log):
     path = log(combined("POST /a/", "DELETE /a/", "OPTIONS /a/", "GET /b/"))
-    names = [op.name for op in read_access_log(path, writes=True).mix.operations]
+    names = [op.name for op in read_access_log(path, writes=True).operations]
     assert names == ["POST /a/", "DELETE /a/", "GET /b/"]
-    assert [op.name for op in read_access_log(path).mix.operations] == ["GET /b/"]
+    assert [op.name for op in read_access_log(path).operations] == ["GET /b/"]
 
 
-def test_arrivals_are_spread_over_their_second(log):
+def test_arrivals_are_spread_over_their_second(log, capsys):
     content = (
         combined("GET /a/", "GET /b/", "POST /a/", second=5)
         + combined("GET /a/?1", second=7)
@@ -214,28 +221,26 @@ def test_arrivals_are_spread_over_their_second(log):
         + combined("GET /a/?2", "GET /b/", second=5)
     )
     result = read_access_log(log(content), keep_times=True)
-    operations = result.mix.operations
-    arrivals = [
-        (a.at, operations[a.operation].requests[a.request].path) for a in result.mix.arrivals
-    ]
+    operations = result.operations
+    arrivals = [(a.at, operations[a.operation].requests[a.request].path) for a in result.arrivals]
     assert arrivals == [(0, "/a/"), (0.25, "/b/"), (0.5, "/a/?2"), (0.75, "/b/"), (2, "/a/?1")]
-    assert result.has_whole_seconds
-    assert read_access_log(log(content)).mix.arrivals == ()
+    assert "whole seconds" in capsys.readouterr().err
+    assert read_access_log(log(content)).arrivals == ()
 
 
-def test_arrivals_with_fractions_stay_as_they_are(log):
+def test_arrivals_with_fractions_stay_as_they_are(log, capsys):
     lines = [
         {"time": f"2026-11-24T10:00:0{s}+01:00", "method": "GET", "path": "/a/", "status": 200}
         for s in ("1.250", "0.750", "1.250")
     ]
     result = read_access_log(log("\n".join(map(json.dumps, lines))), keep_times=True)
-    assert [arrival.at for arrival in result.mix.arrivals] == [0, 0.5, 0.5]
-    assert not result.has_whole_seconds
+    assert [arrival.at for arrival in result.arrivals] == [0, 0.5, 0.5]
+    assert "whole seconds" not in capsys.readouterr().err
 
 
 def test_an_arrival_has_the_drawn_request_before_it(log):
     requests = (f"GET /a/?n={i}" for i in range(1000))
-    mix = read_access_log(log(combined(*requests)), most=10, keep_times=True).mix
+    mix = read_access_log(log(combined(*requests)), most=10, keep_times=True)
     numbers = [int(request.path.rpartition("=")[2]) for request in mix.operations[0].requests]
     assert numbers == sorted(numbers)
     assert numbers[0] < 400 < 600 < numbers[-1]
@@ -249,9 +254,12 @@ def test_broken_lines_are_counted_and_gzip_is_read(log):
     content = content[40:] + "\n" + content + '{"time": 1}\n' + combined("GET /b/") * 3
     for written in (content.encode(), gzip.compress(content.encode())):
         result = read_access_log(log(written))
-        assert (result.lines, result.broken_lines) == (8, 2)
-        assert result.first_broken.startswith('line 1: ] "GET /a/ HTTP/1.1" 200')
-        assert [(op.name, op.weight) for op in result.mix.operations] == [
+        [lines] = result.left_out
+        assert lines.reason.startswith(
+            'of no known format; the first is line 1: ] "GET /a/ HTTP/1.1" 200'
+        )
+        assert lines.reason.endswith("(2 requests)")
+        assert [(op.name, op.weight) for op in result.operations] == [
             ("GET /a/", 3),
             ("GET /b/", 3),
         ]
@@ -260,7 +268,7 @@ def test_broken_lines_are_counted_and_gzip_is_read(log):
 def requests_of(log, *lines, url="http://a", **options):
     """Return the addresses of each operation in the mix of these lines."""
     result = read_access_log(log("".join(f"{line}\n" for line in lines)), url, **options)
-    return {o.name: [r.path for r in o.requests] for o in result.mix.operations}
+    return {o.name: [r.path for r in o.requests] for o in result.operations}
 
 
 @pytest.mark.parametrize(
@@ -294,7 +302,7 @@ def test_request_lines_of_other_servers(request_line, path, log):
 )
 def test_requests_of_another_host_are_counted_apart(hosts, url, left_out, log):
     lines = [f"GET {f'http://{host}' if host else ''}/a/" for host in hosts]
-    mix = read_access_log(log(combined(*lines)), url).mix
+    mix = read_access_log(log(combined(*lines)), url)
     assert {each.name: each.reason for each in mix.left_out} == {
         host: f"another host ({count} requests)" for host, count in left_out.items()
     }
@@ -311,7 +319,7 @@ def test_what_leave_out_names_is_left_out(log):
 def test_secret_of_another_host_is_not_in_its_name(log):
     scans = ("GET http://x:s3cret@scan.net?token=s3cret", "GET http://scan.net")
     lines = combined("GET /a/", "GET /b/", *scans)
-    mix = read_access_log(log(lines), "http://a").mix
+    mix = read_access_log(log(lines), "http://a")
     assert [each.name for each in mix.left_out] == ["scan.net"]
 
 
@@ -329,11 +337,11 @@ def test_path_of_the_target_is_not_repeated(log):
     "time",
     ["24/Nov/2026:10:00:00.{} +0100", "2026-11-24T10:00:00.{}+01:00", "1795510800.{}"],
 )
-def test_fractions_of_a_second_are_kept(time, log):
+def test_fractions_of_a_second_are_kept(time, log, capsys):
     lines = [f'1.2.3.4 - - [{time.format(ms)}] "GET /a/ HTTP/1.1" 200 5' + " " for ms in (250, 750)]
     result = read_access_log(log("\n".join(lines)), keep_times=True)
-    assert [each.at for each in result.mix.arrivals] == [0, 0.5]
-    assert not result.has_whole_seconds
+    assert [each.at for each in result.arrivals] == [0, 0.5]
+    assert "whole seconds" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -403,7 +411,7 @@ def test_arbitrary_lines_raise_usage_errors_only(tmp_path, lines, templates, is_
     try:
         mix = read_access_log(
             path, templates=templates, writes=is_option_set, keep_times=is_option_set
-        ).mix
+        )
     except UsageError:
         return
     write_mix(mix, tmp_path / "mix.json")
@@ -421,4 +429,4 @@ def test_a_large_log_is_read_in_time(tmp_path):
     started = time.process_time()
     result = read_access_log(tmp_path / "access.log.gz", templates=TEMPLATES, keep_times=True)
     assert time.process_time() - started < 6
-    assert [op.weight for op in result.mix.operations] == [100_000]
+    assert [op.weight for op in result.operations] == [100_000]

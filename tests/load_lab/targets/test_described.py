@@ -14,7 +14,7 @@ from load_lab.cli.targets_wording import mix
 from load_lab.errors import LabError, UsageError
 from load_lab.targets.making import _require_known
 from load_lab.targets.mix import Arrival, Mix, Operation, Request
-from load_lab.targets.sources.bodies import read_body_type
+from load_lab.targets.sources.described import divided
 from load_lab.targets.sources.explorer import explore
 from load_lab.targets.sources.openapi import read_document
 from load_lab.targets.sources.recorded import keep_answered
@@ -61,7 +61,7 @@ def serve():
         ]
         answers.setdefault("/ok/", {})
         with serve_http(Handler) as url, httpx.Client(base_url=url) as client:
-            found, left_out = explore(operations, client)
+            found, left_out = divided(explore(operations, client))
         mix = {each.name.removeprefix("GET "): [r.path for r in each.requests] for each in found}
         reasons = {each.name.removeprefix("GET "): each.reason for each in left_out}
         return mix, reasons, seen
@@ -220,7 +220,7 @@ paths:
 """
     read, write = read_document(text, "document").operations
     assert read.query[0].values == (value,)
-    [example] = read_body_type(write.body).examples
+    [example] = write.body.examples
     numbers = {"010115": 10115, "1.10": 1.1, "1e3": 1000}
     assert example == {"text": value, "n": numbers.get(value, value), "any": value}
 
@@ -238,7 +238,7 @@ paths:
             example: {n: 5, price: 1.5, on: true, none: null, code: 7}
             schema: {properties: {code: {type: string}}}
 """
-    [example] = read_body_type(read_document(text, "document").operations[1].body).examples
+    [example] = read_document(text, "document").operations[1].body.examples
     assert example == {"n": 5, "price": 1.5, "on": True, "none": None, "code": "7"}
 
 
@@ -405,7 +405,7 @@ def test_login_instead_of_answers_is_said(redirects, cookie, capsys):
             with pytest.raises(LabError, match=f"^3 of 4 answers {said}: it asks for a login"):
                 explore(operations, client, session=session)
             return
-        found, _ = explore(operations, client, session=session)
+        found, _ = divided(explore(operations, client, session=session))
     assert len(found) == (1 if redirects and not cookie else 4)
     assert (said in capsys.readouterr().err) == (not cookie)
 

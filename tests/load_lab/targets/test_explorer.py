@@ -11,8 +11,10 @@ import pytest
 
 from load_lab.errors import LabError, UsageError
 from load_lab.targets.sources import exchange
+from load_lab.targets.sources.described import divided
 from load_lab.targets.sources.explorer import explore
 from load_lab.targets.sources.openapi import read_document
+from load_lab.targets.sources.safety import Safety
 from tests.support.ports import free_port
 from tests.support.small_api import DOCUMENT, HOTELS, PAGE, TOKEN, SmallApi, serve_api
 
@@ -30,7 +32,7 @@ def api():
 
 def _explore(url, operations=OPERATIONS, headers=None, **options):
     with httpx.Client(base_url=url, headers=headers) as client:
-        found, left_out = explore(operations, client, **options)
+        found, left_out = divided(explore(operations, client, **options))
     paths = {o.name: [request.path for request in o.requests] for o in found}
     return paths, {each.name: (each.status, each.reason) for each in left_out}
 
@@ -131,7 +133,7 @@ def test_other_hosts_receive_nothing(api):
 
 
 def test_operation_that_writes_is_sent_if_it_is_named(api):
-    _, left_out = _explore(api.url, named=["userLogout"])
+    _, left_out = _explore(api.url, safety=Safety(named=["userLogout"]))
 
     assert left_out["GET /api/session/"] == (404, "/api/session/ answered 404")
     assert left_out["GET /api/hotels/{id}/delete/"][1] == "not safe: stem `delete`"
@@ -218,11 +220,3 @@ def test_invalid_answer_is_left_out(answer, then, reason, monkeypatch):
     assert left_out["GET /bad/{n}"][0] is None
     assert left_out["GET /bad/{n}"][1].startswith(f"/bad/1 {reason}")
     assert set(arrived) == {b"/good", b"/bad/1"}
-
-
-def test_progress_is_reported(api):
-    lines = []
-
-    _explore(api.url, most=2, report=lines.append)
-
-    assert "GET /api/hotels/{id}/: 2 of up to 2 addresses" in lines

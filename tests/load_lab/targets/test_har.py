@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from load_lab.errors import UsageError
 from load_lab.targets.mix import LeftOut, Operation, Request, read_mix, write_mix
-from load_lab.targets.sources.har import read_har
+from load_lab.targets.sources.har import read_har as records
+from load_lab.targets.sources.safety import Safety
+from load_lab.targets.sources.traffic import collect
 
 CANARY = "canary7f3a"
 HOST = "127.0.0.1:8000"
@@ -37,6 +39,11 @@ def entry(url: str, method="GET", status=200, headers=(), body=None):
     content = {"size": 1, "mimeType": "text/html", "text": CANARY}
     response = {"status": status, "headers": [], "cookies": [], "content": content}
     return {"startedDateTime": "2026-11-24T10:00:00Z", "request": request, "response": response}
+
+
+def read_har(path, url, *, templates=(), **safety):
+    record = records(path, url)
+    return collect(str(path), record, templates, safety=Safety(**safety))
 
 
 @pytest.fixture
@@ -104,9 +111,9 @@ def test_what_is_left_out_of_a_session(har):
         ("GET /reset/{key}/", 200): "not safe: stem `reset` (1 requests)",
         ("GET /gone/", 404): "answered 4xx (1 requests)",
         ("GET /blocked.js", None): "answered nothing (1 requests)",
-        ("POST /booking/", 201): "the method changes data (1 requests)",
-        ("POST /login/", 200): "the method changes data (1 requests)",
-        ("POST /form/", 200): "the method changes data (1 requests)",
+        ("POST /booking/", 201): "not safe: POST (1 requests)",
+        ("POST /login/", 200): "not safe: POST (1 requests)",
+        ("POST /form/", 200): "not safe: POST (1 requests)",
         ("cdn.example", 200): "another host (1 requests)",
         ("wss:", 200): "no HTTP request of this server (1 requests)",
         ("data:", 200): "no HTTP request of this server (1 requests)",

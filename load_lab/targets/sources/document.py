@@ -56,17 +56,7 @@ class Node:
 
     def text(self) -> str:
         """Return a string, number or boolean as a request has it; "" for anything else."""
-        match self._value:
-            case bool():
-                return str(self._value).lower()
-            case int():
-                return str(self._value) if self._value.bit_length() <= _MOST_BITS else ""
-            case float() | str():
-                text = str(self._value)
-                # Only a character that can be sent: JSON can have half of a surrogate pair.
-                return text if text.isprintable() else ""
-            case _:
-                return ""
+        return text_of(self._value)
 
     def json(self) -> Json:
         """Return the part as it is."""
@@ -88,6 +78,21 @@ class Node:
         """Return the texts of a list's elements, or of the value itself."""
         nodes = list(self.elements()) or [self]
         return [text for node in nodes if (text := node.text())]
+
+
+def text_of(value: object) -> str:
+    """Return a string, number or boolean as a request has it; "" for anything else."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return str(value) if value.bit_length() <= _MOST_BITS else ""
+        case float() | str():
+            text = str(value)
+            # Only a character that can be sent: JSON can have half of a surrogate pair.
+            return text if text.isprintable() else ""
+        case _:
+            return ""
 
 
 def parse_document(text: str, source: str, load: Load | None = None) -> Node:

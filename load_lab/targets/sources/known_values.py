@@ -1,22 +1,24 @@
-"""What the answers of a target contain: addresses, items of lists, and fields by their name."""
+"""Values that are known to the target: what its answers contain, and which of them it accepted."""
 
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from html.parser import HTMLParser
+from itertools import islice
+from typing import TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from load_lab.targets.sources.document import Json
 from load_lab.targets.sources.exchange import Exchange
-from load_lab.targets.sources.json_or_yaml import Json
-from load_lab.targets.sources.pages import links
 from load_lab.targets.sources.paths import (
     Match,
     Templates,
     Values,
+    below,
     fill,
     parameter_names,
     prefixes,
@@ -25,14 +27,17 @@ from load_lab.targets.sources.paths import (
     singular,
     words,
 )
-from load_lab.targets.sources.samples import Samples
 
 # Limits for what one answer, or all of them, can add.
 _MOST_ITEMS = 500
 _MOST_VALUES = 2000
 _MOST_LEVELS = 12
+_MOST_LINKS = 1000
 # A longer text is no value of a parameter.
 _MOST_CHARACTERS = 200
+# What is an example for bodies: so many of a list, and of a field, none longer.
+_MOST_EXAMPLES = 20
+_LONGEST_EXAMPLE = 2000
 
 _T = TypeVar("_T")
 
@@ -45,19 +50,22 @@ class Item:
 
     outer: Values
     fields: Mapping[str, str]
+    document: Json
 
 
-class Answers:
-    """Values for parameters. `base`: the target's address; those of other hosts are ignored."""
+class KnownValues:
+    """Values for parameters and bodies. `base`: the target's address; those of other hosts are
+    ignored.
+    """
 
     def __init__(self, templates: Templates, base: httpx.URL) -> None:
-        self.samples = Samples()
         self._templates = templates
         self._host = base.netloc.decode()
         self._base_path = base.path.rstrip("/")
         self._known: dict[str, dict[Values, None]] = defaultdict(dict)
         self._items: dict[str, list[Item]] = defaultdict(list)
-        self._fields: dict[str, dict[str, None]] = defaultdict(dict)
+        # By the `plain` name of the field, then by the value as JSON.
+        self._fields: dict[str, dict[str, Json]] = defaultdict(dict)
         # Of successful requests, by the name of the parameter.
         self._used: dict[str, dict[str, None]] = defaultdict(dict)
         self._empty = set[str]()
@@ -68,24 +76,12 @@ class Answers:
         for name, value in zip(parameter_names(template), values, strict=True):
             _add(self._used[plain(name)], value)
         if exchange.is_page:
-            for link in links(exchange.body):
+            address = self._base_path + fill(template, values)
+            for link in _links(exchange.body):
                 with suppress(ValueError):
-                    self._learn_address(urljoin(self._base_path + fill(template, values), link))
-            return
-        body = exchange.body
-        document = parse(body)
-        found = _items(document)[:_MOST_ITEMS]
-        if not found and _has_list(document):
-            self._empty.add(shape(template))
-        self.samples.learn(shape(template), found, document)
-        items = self._items[shape(template)]
-        for each in found:
-            fields = dict(_fields(each))
-            if len(items) < _MOST_VALUES and fields:
-                items.append(Item(values, fields))
-        for name, text in _leaves(document):
-            _add(self._fields[plain(name)], text)
-            self._learn_address(text)
+                    self._learn_address(urljoin(address, link))
+        else:
+            self._learn_document(shape(template), values, parse(exchange.body))
 
     def known(self, template: str, count: int) -> list[Values]:
         """Return values of the first `count` placeholders, from addresses in answers and successful
@@ -106,7 +102,8 @@ class Answers:
         answer.
         """
         names = dict.fromkeys((plain(name), plain(name.rpartition(".")[2])))
-        return [value for each in names for value in self._fields.get(each, ())]
+        values = (value for each in names for value in self._fields.get(each, {}).values())
+        return [text for value in values if (text := _text(value))]
 
     def used(self, name: str) -> list[str]:
         """Return the values of parameters of this name, in any path that was answered with 2xx."""
@@ -120,10 +117,9 @@ class Answers:
         lists = {each: set(map(singular, words(each))) for each in self._items}
         subject_words = set(map(singular, subject))
         fitting = [each for each, found in lists.items() if subject_words <= found]
-        ordered = sorted(fitting, key=lambda each: len(lists[each]))
         fields = (
             text
-            for each in ordered
+            for each in sorted(fitting, key=lambda each: len(lists[each]))
             for item in self._items[each]
             for field, text in item.fields.items()
             # Of the item itself: other fields may have addresses, too.
@@ -136,6 +132,40 @@ class Answers:
         """Return the template and the values of an address on the target."""
         path = self._path(address)
         return self._templates.match(path) if path else None
+
+    def objects(self, shape: str) -> list[dict[str, Json]]:
+        """Return the first objects of the list of this shape, as examples for bodies."""
+        documents = (item.document for item in self._items.get(shape, ()))
+        return [each for each in documents if isinstance(each, dict)][:_MOST_EXAMPLES]
+
+    def lists(self) -> list[str]:
+        """Return the shape of each list."""
+        return list(self._items)
+
+    def examples(self, name: str) -> list[Json]:
+        """Return different values of the fields that have this name, as examples for bodies."""
+        return list(islice(self._fields.get(plain(name), {}).values(), _MOST_EXAMPLES))
+
+    def _learn_document(self, shape: str, values: Values, document: Json) -> None:
+        found = _items(document)[:_MOST_ITEMS]
+        if not found and _has_list(document):
+            self._empty.add(shape)
+        items = self._items[shape]
+        for each in found:
+            fields = dict(_item_fields(each))
+            if len(items) < _MOST_VALUES and fields:
+                items.append(Item(values, fields, each))
+        for name, value in _fields(document):
+            self._learn_field(plain(name), value)
+            self._learn_address(_text(value))
+
+    def _learn_field(self, name: str, value: Json) -> None:
+        known = self._fields[name]
+        most = _MOST_VALUES if _text(value) else _MOST_EXAMPLES
+        if name and len(known) < most and value not in (None, "", [], {}):
+            text = json.dumps(value)
+            if len(text) <= _LONGEST_EXAMPLE:
+                known[text] = value
 
     def _learn_values(self, template: str, values: Values) -> None:
         for i, prefix in enumerate(prefixes(template), start=1):
@@ -155,19 +185,12 @@ class Answers:
             address = urlsplit(text)
         except ValueError:
             return None
-        is_below = f"{address.path}/".startswith(f"{self._base_path}/")
-        is_own = address.netloc in ("", self._host) and is_below
-        return address.path.removeprefix(self._base_path) if is_own else None
+        return below(self._base_path, address.path) if address.netloc in ("", self._host) else None
 
 
 def plain(name: str) -> str:
     """Return a name for comparison: `orderId`, `order_id` and `order-id` are one."""
     return "".join(filter(str.isalnum, name)).lower()
-
-
-def _add(values: dict[_T, None], value: _T) -> None:
-    if len(values) < _MOST_VALUES:
-        values[value] = None
 
 
 def parse(body: bytes) -> Json:
@@ -178,7 +201,12 @@ def parse(body: bytes) -> Json:
         return None
 
 
-def _items(document: Any, levels: int = 2) -> list[Any]:
+def _add(values: dict[_T, None], value: _T) -> None:
+    if len(values) < _MOST_VALUES:
+        values[value] = None
+
+
+def _items(document: Json, levels: int = 2) -> list[Json]:
     """Return the longest list in the document, nearest to its top: `{"results": […]}`."""
     if isinstance(document, list):
         return document
@@ -189,40 +217,62 @@ def _items(document: Any, levels: int = 2) -> list[Any]:
     return max(lists, key=len, default=[])
 
 
-def _has_list(document: Any) -> bool:
+def _has_list(document: Json) -> bool:
     values = document.values() if isinstance(document, dict) else [document]
     return any(isinstance(value, list) for value in values)
 
 
-def _fields(item: Any) -> Iterator[tuple[str, str]]:
+def _item_fields(item: Json) -> Iterator[tuple[str, str]]:
     """Yield the fields of an item that can be values, then those of its objects, with both names:
     `execution.workflowId`.
     """
     members = item if isinstance(item, dict) else {"": item}
-    for name, value in members.items():
+    inner = (
+        (f"{name}{inner}", each)
+        for name, value in members.items()
+        for inner, each in (value.items() if isinstance(value, dict) else ())
+    )
+    for name, value in (*members.items(), *inner):
         if text := _text(value):
             yield plain(name), text
-    for name, value in members.items():
-        for inner, each in value.items() if isinstance(value, dict) else ():
-            if text := _text(each):
-                yield plain(f"{name}{inner}"), text
 
 
-def _leaves(node: Any, name: str = "", levels: int = _MOST_LEVELS) -> Iterator[tuple[str, str]]:
-    """Yield the values in a document with the name of their field."""
+def _fields(node: Json, name: str = "", levels: int = _MOST_LEVELS) -> Iterator[tuple[str, Json]]:
+    """Yield every value in a document with the name of its field; that of a list, for its items."""
+    yield name, node
     if isinstance(node, dict) and levels:
         for key, value in node.items():
-            yield from _leaves(value, key, levels - 1)
+            yield from _fields(value, key, levels - 1)
     elif isinstance(node, list) and levels:
         for value in node[:_MOST_ITEMS]:
-            yield from _leaves(value, name, levels - 1)
-    elif text := _text(node):
-        yield name, text
+            yield from _fields(value, name, levels - 1)
 
 
-def _text(value: Any) -> str:
+def _text(value: Json) -> str:
     """Return a value as a path can have it; "" if it cannot."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
     text = str(value)
     return text if text.isprintable() and len(text) <= _MOST_CHARACTERS else ""
+
+
+def _links(page: bytes) -> list[str]:
+    """Return the addresses of links, and of forms that send a GET, as the page has them."""
+    parser = _Links()
+    # What it can't read ends it: links before that stay.
+    with suppress(AssertionError):
+        parser.feed(page.decode(errors="replace"))
+    return parser.found[:_MOST_LINKS]
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        sends_get = (values.get("method") or "get").lower() == "get"
+        link = values.get("href") if tag == "a" else values.get("action") if tag == "form" else None
+        if link and (tag == "a" or sends_get):
+            self.found.append(link)
