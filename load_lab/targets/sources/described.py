@@ -7,7 +7,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from load_lab.targets.mix import LeftOut, Method, Operation
-from load_lab.targets.sources.document import Node
+from load_lab.targets.sources.document import Document, Node
 from load_lab.targets.sources.schemas import BodyType, read_body_type
 
 
@@ -51,7 +51,7 @@ class ApiOperation:
     views: tuple[str, ...] = ()
     headers: tuple[Parameter, ...] = ()
     cookies: tuple[Parameter, ...] = ()
-    request_body: Node = field(default=Node(None, None), compare=False, repr=False)
+    request_body: Node = field(default=Node(None, Document(None)), compare=False, repr=False)
 
     @property
     def name(self) -> str:

@@ -16,22 +16,43 @@ from load_lab.errors import LabError, UsageError
 # A larger integer is no value of a parameter, and Python refuses to print it.
 _MOST_BITS = 64
 _MOST_LEVELS = 500
-# Files to which a document refers, and where it has them then.
+# Files to which a document refers.
 _MOST_FILES = 500
-_FILES = "x-files"
 
 Load = Callable[[str], str]
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 
+class Document:
+    """A document, and those to which it refers: `load` returns their text, if they can be had."""
+
+    def __init__(self, content: object, address: str = "", load: Load | None = None) -> None:
+        self.content = content
+        self._address, self._load = address, load
+        self._others: dict[str, Document | None] = {}
+
+    def other(self, name: str) -> "Document | None":
+        """Return the document of a relative address; None if it can't be had."""
+        # An invalid address, or a file that is not there or not allowed.
+        with suppress(ValueError, LabError):
+            address = urljoin(self._address, name)
+            if address not in self._others and self._load and len(self._others) < _MOST_FILES:
+                self._others[address] = None
+                content = _parse(self._load(address), address)
+                other = Document(content, address, self._load)
+                self._others[address] = other
+                other._others = self._others
+            return self._others.get(address)
+        return None
+
+
 class Node:
     """A part of a document. References are followed; a part that is missing is an empty node, and
-    so is one in another file, or a reference to itself.
+    so is one in another file that can't be had, or a reference to itself.
     """
 
-    def __init__(self, value: object, root: object) -> None:
-        self._root = root
-        self._value = _follow(value, root)
+    def __init__(self, value: object, document: Document) -> None:
+        self._value, self._document = _follow(value, document)
         # What a reference names that can't be read.
         reference = value.get("$ref") if isinstance(value, dict) else None
         self.unread = str(reference) if reference and self._value is None else ""
@@ -40,19 +61,19 @@ class Node:
 
     def at(self, key: str) -> "Node":
         value = self._value.get(key) if isinstance(self._value, dict) else None
-        return Node(value, self._root)
+        return Node(value, self._document)
 
     def members(self) -> Iterator[tuple[str, "Node"]]:
         """Yield names and values of an object."""
         if isinstance(self._value, dict):
             for key, value in self._value.items():
                 if isinstance(key, str):
-                    yield key, Node(value, self._root)
+                    yield key, Node(value, self._document)
 
     def elements(self) -> Iterator["Node"]:
         """Yield the elements of a list."""
         if isinstance(self._value, list):
-            yield from (Node(value, self._root) for value in self._value)
+            yield from (Node(value, self._document) for value in self._value)
 
     def text(self) -> str:
         """Return a string, number or boolean as a request has it; "" for anything else."""
@@ -115,53 +136,7 @@ def parse_document(text: str, source: str, load: Load | None = None) -> Node:
         raise UsageError(
             f"{source} is no OpenAPI document: it is not an object, but {shorten(content)!r}."
         )
-    if load:
-        _add_files(content, source, load)
-    return Node(content, content)
-
-
-def _add_files(document: dict[str, Any], source: str, load: Load) -> None:
-    """Add the files to which a document refers to it, and let the references name their place. One
-    that can't be had stays as it is.
-    """
-    files: dict[str, str] = {}
-    parts: dict[str, object] = {}
-    waiting: list[tuple[object, str, str]] = [(document, source, "#")]
-    seen = set[int]()
-    while waiting:
-        node, location, place = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, dict):
-            reference = node.get("$ref")
-            if isinstance(reference, str) and not reference.startswith("#"):
-                name, _, pointer = reference.partition("#")
-                # Invalid, or one that can't be had.
-                with suppress(ValueError, LabError):
-                    address = urljoin(location, name)
-                    if address not in files and len(files) < _MOST_FILES:
-                        files[address] = ""
-                        content = _parse(load(address), address)
-                        files[address] = f"#/{_FILES}/{len(parts)}"
-                        parts[str(len(parts))] = content
-                        waiting.append((content, address, files[address]))
-                    if place_there := files.get(address):
-                        node["$ref"] = place_there + pointer
-            elif isinstance(reference, str):
-                node["$ref"] = place + reference[1:]
-        waiting.extend((each, location, place) for each in _parts(node))
-    document[_FILES] = parts
-
-
-# Their content is data, which refers to nothing.
-_DATA = ("example", "examples", "default", "enum", "const")
-
-
-def _parts(node: object) -> list[object]:
-    if isinstance(node, dict):
-        return [each for name, each in node.items() if name not in _DATA]
-    return node if isinstance(node, list) else []
+    return Node(content, Document(content, source, load))
 
 
 def _parse(text: str, source: str) -> object:
@@ -222,24 +197,28 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _follow(value: Any, root: object) -> Any:
-    """Return what the value refers to, with the value's other members laid over it."""
-    followed: set[str] = set()
+def _follow(value: Any, document: Document) -> tuple[Any, Document]:
+    """Return what the value refers to, with the value's other members laid over it, and where it
+    stands.
+    """
+    followed: set[tuple[int, str]] = set()
     while isinstance(value, dict) and isinstance(value.get("$ref"), str):
-        reference = value["$ref"]
-        if reference in followed or not reference.startswith("#"):
-            return None
-        followed.add(reference)
-        target = _target(reference, root)
+        name, _, pointer = value["$ref"].partition("#")
+        found = document.other(name) if name else document
+        if found is None or (id(found), pointer) in followed:
+            return None, document
+        document = found
+        followed.add((id(document), pointer))
+        target = _target(pointer, document.content)
         if not isinstance(target, dict):
-            return target
+            return target, document
         value = target | {key: each for key, each in value.items() if key != "$ref"}
-    return value
+    return value, document
 
 
-def _target(reference: str, root: Any) -> object:
+def _target(pointer: str, root: Any) -> object:
     """Return the value that a JSON pointer names (RFC 6901); None if there is none."""
-    for part in unquote(reference[1:]).split("/")[1:]:
+    for part in unquote(pointer).split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
         if isinstance(root, Mapping):
             root = root.get(key)
