@@ -20,15 +20,15 @@ from load_lab.targets.app_process import ready
 from load_lab.targets.credentials import credentials
 from load_lab.targets.declared import DeclaredTarget, find_allowed
 from load_lab.targets.mix import SAFE_METHODS, LeftOut, Mix, write_mix
-from load_lab.targets.sources.described import ApiOperation, Described, Outcomes, Parameter, divided
+from load_lab.targets.sources.described import ApiOperation, Described, Outcomes, divided
 from load_lab.targets.sources.explorer import explore, templates_of
 from load_lab.targets.sources.har import read_har
 from load_lab.targets.sources.known_values import KnownValues
 from load_lab.targets.sources.log import read_log
 from load_lab.targets.sources.openapi import read_document
-from load_lab.targets.sources.paths import Template, parameter_names
+from load_lab.targets.sources.paths import Template
 from load_lab.targets.sources.recorded import keep_answered
-from load_lab.targets.sources.routes import read_routes, route_templates
+from load_lab.targets.sources.routes import read_routes, route_operation, route_templates
 from load_lab.targets.sources.safety import Safety, stem_of_path
 from load_lab.targets.sources.session import Session
 from load_lab.targets.sources.traffic import collect
@@ -222,7 +222,7 @@ def _require_known(names: Iterable[str], known: Collection[str]) -> None:
 
 
 def _from_routes(target: DeclaredTarget) -> Described:
-    return Described(tuple(map(_operation, _templates(target))), "Django's routes")
+    return Described(tuple(map(route_operation, _templates(target))), "Django's routes")
 
 
 def _recorded(target: DeclaredTarget, source: Source, options: MixOptions, safety: Safety) -> Mix:
@@ -256,13 +256,6 @@ def _answered(target: DeclaredTarget, mix: Mix) -> Mix:
     if others := answered.lost[_MOST_NOTES:]:
         note(f"Of {len(others)} other operations, addresses are left out, too.")
     return answered.mix
-
-
-def _operation(template: Template) -> ApiOperation:
-    """Return a route as an operation: values come from its regular expressions and from answers."""
-    path = template.path_template
-    parameters = tuple(Parameter(name, template.choices(name)) for name in parameter_names(path))
-    return ApiOperation(template.method, path, template.name, parameters, (), (), template.views)
 
 
 def _known_templates(target: DeclaredTarget) -> list[str | Template]:

@@ -15,6 +15,8 @@ from load_lab.targets.sources.paths import Values, fill, shape_above
 ADDRESSES = "addresses"
 # Fields that identify an item, the most usual first, if none has the parameter's name.
 _IDENTIFIERS = ("id", "pk", "uuid", "slug", "code", "key", "name", "")
+# A text for people, which is no value if there are others: `Summer, 5 May`.
+_LABEL = re.compile(r"[\s,;]")
 # Values of each parameter that are combined with those of the others.
 _MOST_COMBINED = 50
 # Multiples of it, modulo 1, are spread evenly (https://oeis.org/A094214).
@@ -96,7 +98,8 @@ def _values(operation: ApiOperation, known: KnownValues) -> Iterator[tuple[str, 
     if all(parameter.given for parameter in operation.path):
         yield "given", islice(_combined(operation.path, known), _MOST_COMBINED)
         return
-    yield ADDRESSES, known.known(operation.template, len(operation.path))
+    certain = known.known(operation.template, len(operation.path))
+    yield ADDRESSES, certain
     items = known.items_above(operation.template)
     for field in identifiers(last.name):
         yield f"items {field}", [(*i.outer, i.fields[field]) for i in items if field in i.fields]
@@ -107,7 +110,9 @@ def _values(operation: ApiOperation, known: KnownValues) -> Iterator[tuple[str, 
         ("names", known.used(last.name)),
         ("fields", known.fields(last.name)),
     ):
-        yield origin, [(*values, value) for values in outer for value in found[:_MOST_COMBINED]]
+        no_labels = [each for each in found if not _LABEL.search(each)]
+        fitting = no_labels if no_labels or certain else found
+        yield origin, [(*values, value) for values in outer for value in fitting[:_MOST_COMBINED]]
 
 
 def identifiers(name: str) -> tuple[str, ...]:

@@ -39,7 +39,8 @@ class ApiOperation:
     `template` begins with the path of the document's server; `path` has the parameters in its
     order; `query` has the required ones, `headers` and `cookies` too. `credentials` are the headers
     that may authenticate a request, as in "Authorization: Bearer …". `request_body` is the
-    document's description of it. `views` are the names of what answers this operation.
+    document's description of it. `views` are the names of what answers this operation, `patterns`
+    the regular expressions of a route's parameters.
     """
 
     method: Method
@@ -51,6 +52,7 @@ class ApiOperation:
     views: tuple[str, ...] = ()
     headers: tuple[Parameter, ...] = ()
     cookies: tuple[Parameter, ...] = ()
+    patterns: Mapping[str, str] = field(default_factory=dict, compare=False)
     request_body: Node = field(default=Node(None, Document(None)), compare=False, repr=False)
 
     @property

@@ -117,8 +117,8 @@ def views(view: Any) -> "dict[str, list[str]]":
 
     HEAD and OPTIONS are left out: Django answers them itself.
     """
-    # Django's as_view() sets `view_class`, that of Django REST framework `cls`.
-    view_class = getattr(view, "view_class", None) or getattr(view, "cls", None)
+    view = undecorated(view)
+    view_class = class_of(view)
     name = getattr(view_class or view, "__name__", type(view).__name__)
     allowed = getattr(view_class, "http_method_names", None)
     if not allowed:
@@ -132,6 +132,40 @@ def views(view: Any) -> "dict[str, list[str]]":
         for method in options.get("http_method_names", allowed)
         if method in implemented and method not in ("head", "options", "trace")
     }
+
+
+def class_of(view: Any) -> Any:
+    """Return the class of a view: as_view() sets `view_class`, that of DRF `cls`; None without."""
+    return getattr(view, "view_class", None) or getattr(view, "cls", None)
+
+
+def undecorated(view: Any) -> Any:
+    """Return what decorators without functools.wraps() hide: the view of a class, else the
+    innermost function that takes a request.
+    """
+    found, waiting = [view], [view]
+    while waiting and len(found) < 50:
+        each = waiting.pop(0)
+        inner = [getattr(each, "__wrapped__", None), getattr(each, "func", None)]
+        inner += map(contents, getattr(each, "__closure__", None) or ())
+        new = [it for it in inner if callable(it) and not any(it is other for other in found)]
+        found += new
+        waiting += new
+    takers = [each for each in found if takes_request(each)]
+    return next((each for each in found if class_of(each)), (takers or [view])[-1])
+
+
+def contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        # It is not assigned yet.
+        return None
+
+
+def takes_request(view: Any) -> bool:
+    code = getattr(view, "__code__", None)
+    return getattr(code, "co_varnames", ())[:1] == ("request",)
 
 
 # Django 2.2 runs this text inside of a function, whose names other functions do not see.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import httpx
 
@@ -18,7 +18,7 @@ from load_lab.targets.sources.candidates import (
 from load_lab.targets.sources.described import ApiOperation, Outcomes, divided
 from load_lab.targets.sources.exchange import Exchange, send
 from load_lab.targets.sources.known_values import KnownValues
-from load_lab.targets.sources.paths import Templates, shape
+from load_lab.targets.sources.paths import Template, Templates, shape
 from load_lab.targets.sources.safety import READS, Safety, stem_of_path
 from load_lab.targets.sources.session import Session, login_instead, require_success
 from load_lab.targets.sources.tries import Tries
@@ -77,13 +77,14 @@ def templates_of(operations: Sequence[ApiOperation]) -> Templates:
     """Return the templates, also of operations that are never sent: `/users/logout/` would fit
     `/users/{id}/`.
     """
-    return Templates(operation.template for operation in operations)
+    return Templates(Template(each.method, each.template, each.patterns) for each in operations)
 
 
 @dataclass
 class _Entry:
     """An operation, and what was found out about it: the answer to its first request, what was
-    tried, and the `addresses` that were answered with the status `expect`.
+    tried, the `addresses` that were answered with the status `expect`, and the most telling refusal
+    with its address.
     """
 
     operation: ApiOperation
@@ -92,7 +93,12 @@ class _Entry:
     sent: set[str] = field(default_factory=set)
     expect: int = 0
     first: Exchange | None = None
+    refusal: tuple[str, Exchange] | None = None
     unsafe: str = ""
+
+    @cached_property
+    def own(self) -> Templates:
+        return templates_of([self.operation])
 
 
 class _Exploration:
@@ -119,7 +125,7 @@ class _Exploration:
 
     def outcome(self, entry: _Entry) -> Operation | LeftOut:
         """Return the operation for a mix, where all have the same share, or why it is none."""
-        operation, last, attempt = entry.operation, entry.tries.last, entry.tries.last_attempt
+        operation = entry.operation
         if entry.addresses:
             return Operation(
                 name=operation.name,
@@ -129,14 +135,16 @@ class _Exploration:
                 headers=operation.request_headers,
                 requests=tuple(Request(path=path) for path in entry.addresses),
             )
-        if last is None or attempt is None:
+        if entry.unsafe and entry.first:
+            return LeftOut(name=operation.name, status=entry.first.status, reason=entry.unsafe)
+        if entry.refusal is None:
             return LeftOut(name=operation.name, reason=missing_values(operation, self._known))
-        reason = entry.unsafe or f"{attempt.path} {last.problem}"
+        address, refusal = entry.refusal
         required = ", ".join(p.name for p in (*operation.headers, *operation.cookies))
-        is_refused = last.status is not None and 400 <= last.status < 500
-        if required and is_refused and not entry.unsafe:
-            reason += f"; it requires {required}"
-        return LeftOut(name=operation.name, status=last.status, reason=reason)
+        is_refused = refusal.status is not None and 400 <= refusal.status < 500
+        names = f"; it requires {required}" if required and is_refused else ""
+        reason = f"{address} {refusal.problem}{names}"
+        return LeftOut(name=operation.name, status=refusal.status, reason=reason)
 
     def _extend(self, entry: _Entry, goal: int, seed: int) -> bool:
         """Send requests until the operation has so many addresses. Return whether it has more."""
@@ -162,6 +170,8 @@ class _Exploration:
         # An address in place of a parameter belongs to no other operation.
         is_address = template.startswith("{")
         is_own = match.template.shape == shape(template) if match else is_address
+        # Two routes of one shape may have different regular expressions.
+        is_own &= is_address or entry.own.match(path) is not None
         is_safe = self._safety.allows(entry.operation) or not stem_of_path(candidate.path)
         is_here = candidate.path.startswith("/")
         return is_here and candidate.path not in entry.sent and is_own and is_safe
@@ -177,13 +187,32 @@ class _Exploration:
             entry.first = exchange if exchange.is_page else replace(exchange, body=b"")
             entry.unsafe = self._session.check(operation) if self._session else ""
             entry.tries.is_over = bool(entry.unsafe)
-        if not (entry.unsafe or exchange.problem):
+        if exchange.problem:
+            before = entry.refusal
+            if before is None or _rank(exchange) < _rank(before[1]):
+                entry.refusal = (candidate.path, exchange)
+            # No other address has this method.
+            entry.tries.is_over |= exchange.status == httpx.codes.METHOD_NOT_ALLOWED
+        elif not entry.unsafe:
             self._known.learn(operation.template, candidate.values, exchange)
             entry.expect = entry.expect or exchange.status or 0
             # A mix has one status for an operation.
             if exchange.status == entry.expect:
                 entry.addresses.append(candidate.path)
         return exchange
+
+
+def _rank(refusal: Exchange) -> int:
+    """Return how little an answer tells: a 404 may be due to a wrong value, others are not."""
+    match refusal.status:
+        case None:
+            return 0
+        case 404:
+            return 3
+        case 401 | 403:
+            return 2
+        case _:
+            return 1
 
 
 def _credentials(entries: Sequence[_Entry]) -> Iterator[str]:

@@ -19,6 +19,7 @@ _SLASH = re.compile("/")
 # An expression that is one group, and an alternative that stands for itself.
 _GROUP = re.compile(r"\A\((?:\?:|\?P<\w+>)?([^()]*)\)\Z")
 _LITERAL = re.compile(r"(?:[\w-]|\\[^\w])+", re.ASCII)
+_FORMATS = ("json", ".json")
 # A slash in a value, which separates nothing.
 _ENCODED_SLASH = re.compile("%2f", re.IGNORECASE)
 
@@ -53,9 +54,15 @@ class Template:
     def shape(self) -> str:
         return shape(self.path_template)
 
-    def choices(self, name: str) -> tuple[str, ...]:
-        """Return the values of a parameter whose regular expression lists them: `en|de`."""
-        texts = _GROUP.sub(r"\1", self.patterns.get(name, "")).split("|")
+    def values(self, name: str) -> tuple[str, ...]:
+        """Return the values of a parameter whose regular expression lists them: `en|de`; and those
+        of a suffix for the format.
+        """
+        pattern = self.patterns.get(name, "")
+        if name == "format":
+            fitting = (text for text in _FORMATS if re.fullmatch(_pattern(pattern), text))
+            return tuple(fitting)[:1]
+        texts = _GROUP.sub(r"\1", pattern).split("|")
         return tuple(re.sub(r"\\(.)", r"\1", text) for text in texts if _LITERAL.fullmatch(text))
 
 
@@ -124,7 +131,8 @@ class Templates:
     """
 
     def __init__(self, templates: Iterable[str | Template]) -> None:
-        known = {each.path_template: each for each in map(_as_template, templates)}
+        read = map(_as_template, templates)
+        known = {(each.path_template, *sorted(each.patterns.items())): each for each in read}
         self._known = sorted(known.values(), key=lambda each: each.path_template.count("{"))
         # One regular expression for all of them is 30 times slower, for 300 templates.
         self._by_prefix: dict[str, list[tuple[int, re.Pattern[str]]]] = defaultdict(list)

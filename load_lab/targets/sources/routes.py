@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from load_lab.errors import UsageError
 from load_lab.targets.mix import Method
-from load_lab.targets.sources.paths import Template
+from load_lab.targets.sources.described import ApiOperation, Parameter
+from load_lab.targets.sources.paths import Template, parameter_names
 
 # Sent to the Python of the project. The lab does not import it.
 _SCRIPT = Path(__file__).with_name("django_routes.py")
@@ -79,6 +80,22 @@ def route_templates(routes: Sequence[Route]) -> list[Template]:
         for method in get_args(Method)
         if method in route.views
     ]
+
+
+def route_operation(template: Template) -> ApiOperation:
+    """Return a route as an operation: values come from its regular expressions and from answers."""
+    path = template.path_template
+    parameters = tuple(Parameter(name, template.values(name)) for name in parameter_names(path))
+    return ApiOperation(
+        template.method,
+        path,
+        template.name,
+        parameters,
+        query=(),
+        credentials=(),
+        views=template.views,
+        patterns=template.patterns,
+    )
 
 
 def _run(

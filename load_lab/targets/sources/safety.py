@@ -23,11 +23,12 @@ _METHODS = frozenset(get_args(Method))
 # Verbs that act wherever they stand. Their nouns (`approvals`, `senders`) are other words.
 _ACTIONS = frozenset(
     words("""
-    activate activation addto approve cancel clear confirm deactivate deactivation delete demote
-    deny destroy disable dismiss downvote enable erase execute flush hijack impersonate invalidate
-    kill loginas logoff logout masquerade notify optin optout ping publish purge recalculate
-    recompute reject reload remove renew reset restore retry revert revoke rollback send setlang
-    shutdown signoff signout subscribe suspend terminate toggle truncate undo unlink upvote
+    activate activation addto anonymize approve cancel clear confirm deactivate deactivation delete
+    demote deny destroy disable dismiss downvote enable erase execute flush hijack impersonate
+    invalidate kill loginas logoff logout markasread markread masquerade notify optin optout ping
+    pseudonymize publish purge recalculate recompute reject reload remove renew reset restore retry
+    revert revoke rollback send setlang shutdown signoff signout subscribe suspend terminate toggle
+    truncate undo unlink upvote
     """)
 )
 # Verbs that are nouns as well: they act as a whole part of a path, or at its beginning or end
@@ -35,16 +36,18 @@ _ACTIONS = frozenset(
 _COMMANDS = frozenset(
     words("""
     accept archive assign backup ban become block build buy charge claim clone close decline
-    deploy disconnect downgrade drop duplicate export finish follow fork generate grant import
-    increment install invite join leave like lock merge migrate move pause pay process promote pull
-    push redeem refresh refund run scan seed skip snooze stop submit su sudo switch sync transfer
-    trigger uninstall upgrade vote void warm withdraw
+    deploy disconnect downgrade drop duplicate expire export finish follow fork generate grant
+    import increment install invite join leave like lock merge migrate move pause pay process
+    promote pull push redeem refresh refund regen rotate run scan scrub seed skip snooze stop
+    submit su sudo switch sync transfer trigger uninstall upgrade vote void warm wipe withdraw
     """)
 )
 # Verbs that act before another word, as in `/set-language/`, but not before that of a form. Alone
 # they show something (`/set/`, `/start/`), but for some of them an object (`/jobs/7/start/`).
-_BEFORE_OTHERS = frozenset(words("do make mark open rename resume save set start update"))
-_ON_OBJECTS = frozenset(words("open resume save start"))
+_BEFORE_OTHERS = frozenset(words("do empty make mark open rename resume save set start update"))
+_ON_OBJECTS = frozenset(words("open resume roll save start transition"))
+# What is set for a visitor: `/locale/set`, `LocaleSet`.
+_PREFERENCES = frozenset(words("cookie country currency lang language locale theme timezone"))
 _FORMS = frozenset(words("account address form page password profile"))
 # The last word of a name for things, although it begins with a command: `/export-templates/`.
 _THINGS = frozenset(
@@ -58,10 +61,17 @@ _VERBS = _ACTIONS | _COMMANDS
 # What a verb is written together with: `clearcache`.
 _OBJECTS = tuple(
     words("""
-    account accounts all cache caches data email emails index invite item items job jobs language
-    mail mails message messages newsletter now order orders session sessions token tokens user users
+    account accounts all cache caches cart carts data email emails group groups hash index invite
+    item items job jobs key keys language mail mails member members message messages newsletter now
+    order orders session sessions team teams token tokens trash user users
     """)
 )
+# What makes another word of a verb: `publisher`, `cancellation`.
+_ENDING = re.compile(
+    r"[lt]?(?:e?[drs]|e?rs|ings?|ables?|als?|ances?|ments?|ations?|ions?|ness|l?y)"
+)
+# So short a verb is the beginning of many words: `sender`, `pingdom`.
+_FEWEST_LETTERS = 5
 # Words at the end of a view's name that tell nothing of what it does.
 _VIEW_WORDS = frozenset(words("action ajax api get handler view viewset"))
 
@@ -75,6 +85,8 @@ _FORBIDDEN = frozenset(
 # What DELETE says anyway.
 _DELETES = frozenset({"delete", "destroy", "remove"})
 
+# Of DRF's format_suffix_patterns(): a route besides the one without it.
+_SUFFIX = re.compile(r"[.}]\{format\}/?$")
 _SITEMAP = re.compile(r"/sitemap[^/]*\.xml$")
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _DELIMITER = re.compile(r"[/?&=;]")
@@ -171,6 +183,8 @@ def _extra(operation: ApiOperation) -> str:
         return "Django's admin"
     if {"JavaScriptCatalog", "JSONCatalog"} & set(operation.views):
         return "a catalogue of translations"
+    if "format" in operation.patterns and _SUFFIX.search(operation.template):
+        return "the same as another, with a suffix for the format"
     return "a sitemap" if _SITEMAP.search(operation.template) else ""
 
 
@@ -206,6 +220,8 @@ def stem_of_view(name: str) -> str | None:
         parts.pop()
     if stem := _action_in(parts):
         return stem
+    if parts[-1:] == ["set"] and "view" not in parts and _PREFERENCES.intersection(parts):
+        return "set"
     is_command = 0 < len(parts) <= 2 and parts[0] in _COMMANDS and not _is_thing(parts[-1])
     return parts[0] if is_command else None
 
@@ -224,7 +240,8 @@ def _joined(parts: list[str]) -> list[str]:
 
 def _action_in(parts: list[str]) -> str | None:
     compounds = (each for each in _joined(parts) if each in _ACTIONS)
-    return next(filter(None, (*map(_action_of, parts), *compounds)), None)
+    found = (*map(_action_of, parts), *compounds, *map(_begun_with, parts))
+    return next(filter(None, found), None)
 
 
 def _action_of(word: str) -> str | None:
@@ -235,6 +252,12 @@ def _action_of(word: str) -> str | None:
         if verb in _ACTIONS or without_prefix & _VERBS or (verb != word and verb in _COMMANDS):
             return verb
     return None
+
+
+def _begun_with(word: str) -> str | None:
+    """Return the verb that another word follows: `delete` of `deletecarts`, none of `deleted`."""
+    long = (each for each in _ACTIONS if len(each) >= _FEWEST_LETTERS and word.startswith(each))
+    return next((each for each in long if not _ENDING.fullmatch(word[len(each) :])), None)
 
 
 def _command_of(before: str, part: str) -> str | None:
@@ -250,6 +273,8 @@ def _command_of(before: str, part: str) -> str | None:
         return first
     if part in _ON_OBJECTS and _is_object(before):
         return part
+    if last == "set" and _PREFERENCES.intersection([*words(before)[-1:], *found]):
+        return last
     return last if last in _COMMANDS else None
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from urllib.parse import urlsplit
 
 import httpx
@@ -17,7 +18,9 @@ from load_lab.targets.mix import Arrival, Mix, Operation, Request
 from load_lab.targets.sources.described import divided
 from load_lab.targets.sources.explorer import explore
 from load_lab.targets.sources.openapi import read_document
+from load_lab.targets.sources.paths import Template
 from load_lab.targets.sources.recorded import keep_answered
+from load_lab.targets.sources.routes import route_operation
 from load_lab.targets.sources.session import Session
 from tests.support.http_server import QuietHandler, serve_http
 
@@ -39,7 +42,7 @@ def described(paths, source="document", files=None, base_path="", **document):
 def serve():
     """Return a function that serves documents by path, and a function that explores them."""
 
-    def explored(answers, paths, given=None, **document):
+    def explored(answers, paths=None, given=None, operations=None, **document):
         seen = []
 
         class Handler(QuietHandler):
@@ -50,14 +53,16 @@ def serve():
                     answer(self)
                     return
                 body = json.dumps(answer).encode()
-                self.send_response(404 if answer is None else 200)
+                status = answer if isinstance(answer, int) else 404 if answer is None else 200
+                self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
 
         operations = [
-            each.with_values(given or {}) for each in described(paths, **document).operations
+            each.with_values(given or {})
+            for each in operations or described(paths, **document).operations
         ]
         answers.setdefault("/ok/", {})
         with serve_http(Handler) as url, httpx.Client(base_url=url) as client:
@@ -286,6 +291,67 @@ def test_parameter_that_is_an_address(serve):
     assert mix["{remote_href}versions/"] == ["/api/remotes/7/versions/"]
     assert mix["{file_repo_href}"] == ["/api/file-repos/8/"]
     assert reasons["{volume_href}"] == "no value found for {volume_href}"
+
+
+def test_routes_get_only_what_their_regular_expressions_match(serve):
+    answers = {
+        "/": [{"code": "summer", "href": "/openair/ical"}, {"code": "QWERT", "day": "2027-03-26"}],
+        "/openair/ical": {},
+        "/days/2027-03-26": {},
+        "/orders/QWERT": {},
+    }
+    routes = {
+        "/": {},
+        "/{shop}/ical": {"shop": "[^/]+"},
+        "/orders/{code}": {"code": "[A-Z]{5}"},
+        "/days/{day}": {"day": r"\d{4}-\d\d-\d\d"},
+        "/uuids/{id}": {"id": "[0-9a-f]{8}-.*"},
+        "/{shop}/{frame}": {"shop": "[^/]+", "frame": "[_]{0}"},
+        "/orders.{format}": {"format": "[a-z0-9]+"},
+    }
+    operations = [route_operation(Template("GET", *route)) for route in routes.items()]
+    mix, reasons, seen = serve(answers, operations=operations)
+    assert mix == {
+        "/": ["/"],
+        "/{shop}/ical": ["/openair/ical"],
+        "/orders/{code}": ["/orders/QWERT"],
+        "/days/{day}": ["/days/2027-03-26"],
+    }
+    assert reasons == {
+        "/{shop}/{frame}": "no value found for {frame}",
+        "/uuids/{id}": "no value found for {id}",
+        "/orders.{format}": "the same as another, with a suffix for the format: name it to have it "
+        "in the mix",
+    }
+    shapes = ("/", "/[^/]+/ical", "/orders/[A-Z]{5}", r"/days/[0-9]{4}-\d\d-\d\d")
+    assert not [path for path, _ in seen if not re.fullmatch("|".join(shapes), path)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        # An answer that tells more than that a guess does not exist.
+        ({"/events/summer/place": 405}, "/events/summer/place answered 405"),
+        ({"/events/summer/place": 500}, "/events/summer/place answered 500"),
+        ({"/events/summer/place": 403}, "/events/summer/place answered 403"),
+        # Of equal ones, that of the most certain value.
+        ({}, "/events/summer/place answered 404"),
+    ],
+)
+def test_reason_is_the_most_telling_answer(answer, reason, serve):
+    answers = {
+        "/events/": [{"href": "/events/summer/"}],
+        "/search/": {"results": [{"id": 5, "event": "Summer, 5 May"}]},
+        "/events/summer/": {"event": "winter"},
+        **answer,
+    }
+    paths = {"/events/": GET, "/search/": GET, "/events/{event}/": GET}
+    paths |= {"/events/{event}/place": GET}
+    mix, reasons, seen = serve(answers, paths)
+    assert mix["/events/{event}/"] == ["/events/summer/"]
+    assert reasons["/events/{event}/place"] == reason
+    # A text for people is no value while there are others.
+    assert not [path for path, _ in seen if "Summer" in path]
 
 
 def test_header_of_the_user_wins():

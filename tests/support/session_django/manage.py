@@ -4,6 +4,7 @@ SITE chooses the routes; each GET that acts is appended to the file ACTED. `mana
 prints a new session.
 """
 
+import functools
 import os
 import sys
 import uuid
@@ -89,6 +90,27 @@ def sync_now(request):
     return act(request)
 
 
+def clear_carts(request, **_):
+    return act(request)
+
+
+class Move(View):
+    def post(self, request, **_):
+        return act(request)
+
+
+def permission_required(_, test_function=is_known):
+    """Decorate a view, and hide it: without functools.wraps()."""
+
+    def decorator(function):
+        def wrapper(request, *args, **kwargs):
+            return function(request, *args, **kwargs) if test_function(request) else None
+
+        return wrapper
+
+    return decorator
+
+
 SITES = {
     # Separators of every kind.
     "separators": {
@@ -121,6 +143,22 @@ SITES = {
         "orders/<int:pk>/ok/": ApproveOrderView.as_view(),
         "nightly/": sync_now,
     },
+    # Its own name is hidden.
+    "decorated": {
+        "carts/<int:pk>/gone/": permission_required("x")(ApproveOrderView.as_view()),
+        "carts/<int:pk>/two/": permission_required("x")(permission_required("y")(clear_carts)),
+        "carts/<int:pk>/part/": functools.partial(clear_carts, by="hand"),
+        "carts/<int:pk>/up/": permission_required("x")(Move.as_view()),
+    },
+    # Written together, or at the end of what is set.
+    "run together": {
+        "items/<int:pk>/deletecarts/": act,
+        "items/<int:pk>/resetdriftthrottle/": act,
+        "items/<int:pk>/roll/": act,
+        "settings/leaveteams/": act,
+        "customers/<int:pk>/anonymize/": act,
+        "locale/set/": act,
+    },
     # Nothing says so.
     "farewell": {"bye/": farewell},
     "farewell to the login": {"bye/": farewell_to_login, "staff/": forbidden},
@@ -135,6 +173,10 @@ SITES = {
         "products/": items,
         "catalogue/": items,
         "cancelled/": items,
+        "deleted/": items,
+        "leave-requests/": items,
+        "unlocked/": items,
+        "publishers/": items,
         "runs/<int:run>/": items,
     },
 }
