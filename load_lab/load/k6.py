@@ -41,6 +41,7 @@ from load_lab.paths import lab_file, project
 from load_lab.settings import Settings
 from load_lab.settings.env_file import read_env_file
 from load_lab.stack.engine import Engine, settings_of
+from load_lab.stack.http import USER_AGENT
 from load_lab.targets.declared import PUBLIC_RATE, is_public
 from load_lab.targets.target import Target
 
@@ -266,6 +267,7 @@ def k6_env(engine: Engine, target: Target, load: Load, folder: Path) -> dict[str
     return {
         **push,
         **dict.fromkeys(_BY_HAND, ""),
+        "K6_USER_AGENT": USER_AGENT,
         "K6_PROMETHEUS_RW_SERVER_URL": engine.push_url(settings),
         "BASE_URL": target.url,
         "GOMAXPROCS": os.environ.get("GOMAXPROCS") or str(_threads(settings)),

@@ -3,9 +3,15 @@
 import ssl
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+
+from load_lab import __version__
+
+# One for all that the lab sends: a site may end the session of another program.
+USER_AGENT = f"load-lab/{__version__}"
 
 
 @cache
@@ -24,7 +30,14 @@ def get(
     params: Mapping[str, str] | None = None,
 ) -> httpx.Response:
     """Like httpx.get, with the CA certificates loaded once."""
-    return httpx.get(url, timeout=timeout, headers=headers, params=params, verify=certificates())
+    named = {"User-Agent": USER_AGENT, **(headers or {})}
+    return httpx.get(url, timeout=timeout, headers=named, params=params, verify=certificates())
+
+
+def client(base_url: str, headers: Mapping[str, str] | None = None, **options: Any) -> httpx.Client:
+    """Like httpx.Client, with the CA certificates loaded once."""
+    named = {"User-Agent": USER_AGENT, **(headers or {})}
+    return httpx.Client(base_url=base_url, headers=named, verify=certificates(), **options)
 
 
 def address(url: str) -> tuple[str, int]:

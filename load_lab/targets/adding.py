@@ -1,10 +1,13 @@
 """Add a target: check that it answers, then write its file."""
 
+import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import tomli_w
+from lab_settings.messages import shorten
 
 from load_lab.console import step
 from load_lab.errors import UsageError
@@ -24,7 +27,9 @@ def add_target(name: str, values: dict[str, Any], headers: list[str], *, replace
         LabError: the target does not answer.
     """
     path = _new_path(name, replace)
-    document = values | ({"headers": dict(map(_header, headers))} if headers else {})
+    document = _from_folder(path.parent, values)
+    if headers:
+        document["headers"] = dict(map(_header, headers))
     file = parse_target(document, f"{name} was not added, since values are invalid")
     target = DeclaredTarget(name, file, path, is_written=False)
     with step(f"Waiting for {target.url}{target.file.ready}"):
@@ -43,6 +48,31 @@ def _new_path(name: str, replace: bool) -> Path:
     if path.exists() and not replace:
         raise UsageError(f"There is a target {name} already: {path}. Edit it, or add --replace.")
     return path
+
+
+def _from_folder(folder: Path, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with the files that the user names as the target's folder sees them: they
+    are typed in another one.
+
+    Raises:
+        UsageError: the program that reads the routes is not there.
+    """
+    named = values.copy()
+    if manage := values.get("manage"):
+        if shutil.which(manage[0]) is None:
+            raise UsageError(
+                f"There is no program {shorten(manage[0])} here to read the routes. Type it as you "
+                "start it in this folder: --manage 'venv/bin/python manage.py'"
+            )
+        named["manage"] = [_relative(word, folder) for word in manage]
+    if openapi := values.get("openapi"):
+        named["openapi"] = _relative(openapi, folder)
+    return named
+
+
+def _relative(word: str, folder: Path) -> str:
+    is_file = not Path(word).is_absolute() and Path(word).exists()
+    return os.path.relpath(word, folder) if is_file else word
 
 
 def _header(text: str) -> tuple[str, str]:

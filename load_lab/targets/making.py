@@ -289,7 +289,7 @@ def _explored(
     with (
         step(f"Asking {len(operations)} operations of {target.url}"),
         _client(target, httpx.Limits()) as client,
-        httpx.Client(base_url=target.url, verify=http.certificates()) as stranger,
+        http.client(target.url) as stranger,
     ):
         known = KnownValues(templates_of(operations), client.base_url)
         outcomes = explore(
@@ -346,10 +346,7 @@ def _remaining(counts: Mapping[str, int]) -> str:
 
 
 def _client(target: DeclaredTarget, limits: httpx.Limits) -> httpx.Client:
-    headers = dict(target.credentials.headers)
-    return httpx.Client(
-        base_url=target.url, headers=headers, verify=http.certificates(), limits=limits
-    )
+    return http.client(target.url, dict(target.credentials.headers), limits=limits)
 
 
 def _document(target: DeclaredTarget) -> Described:

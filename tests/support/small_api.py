@@ -29,6 +29,7 @@ class SmallApi:
     elsewhere: str = "http://203.0.113.1"
     paths: list[str] = field(default_factory=list)
     cookies: list[str] = field(default_factory=list)
+    agents: set[str] = field(default_factory=set)
 
     def answer(self, path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
         """Return status and body; the body of a redirect is its location."""
@@ -153,6 +154,7 @@ def _handler(api: SmallApi) -> type[QuietHandler]:
     class Handler(QuietHandler):
         def do_GET(self) -> None:
             api.paths.append(f"{self.command} {self.path}")
+            api.agents.add(self.headers["User-Agent"])
             api.cookies += self.headers.get_all("Cookie", [])
             if api.closes_first and api.paths.count(api.paths[-1]) == 1:
                 self.close_connection = True

@@ -52,7 +52,10 @@ class Session:
                 return ended
         self._page = None
         if refused:
-            note(f"Is the session valid? No page needs it, and {refused}.")
+            note(
+                f"With the credentials of the target's file, {refused}. No other page needs a "
+                "login. If the mix lacks the pages behind it, make the credentials anew."
+            )
         return ended
 
     def _candidates(self, operations: Iterable[ApiOperation]) -> Iterator[ApiOperation]:

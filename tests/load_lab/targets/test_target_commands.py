@@ -4,14 +4,17 @@ import json
 import math
 import secrets
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 
 import pytest
 
-from load_lab.errors import LabError
+from load_lab.errors import LabError, UsageError
 from load_lab.paths import ROOT, project
+from load_lab.stack.http import USER_AGENT
 from load_lab.targets.adding import add_target
+from load_lab.targets.file import read_target
 from tests.support.small_api import DOCUMENT, TOKEN, SmallApi, serve_api
 
 HEADER = ("--header", "Authorization: ${SMALL_TOKEN}")
@@ -79,6 +82,8 @@ def test_load_of_own_target_is_judged_and_its_token_is_nowhere(lab, stack, api, 
     assert len(document["by_operation"]) == 14
     assert all(each["p95_ms"] > 0 for each in document["by_operation"])
     assert document["cpu_ms_per_request"]["target"] > 0
+    # A site may end the session of another program: from `target add` to the load, it is one.
+    assert api.agents == {USER_AGENT}
     texts = [
         run.out,
         run.err,
@@ -185,6 +190,30 @@ def test_target_that_does_not_answer_is_not_written(name):
     with pytest.raises(LabError, match="or name another URL"):
         add_target(name, values, [], replace=True)
     assert earlier.read_text() == 'url = "http://127.0.0.1:2"'
+
+
+def test_files_that_are_named_in_the_users_folder_are_found_later(api, tmp_path, monkeypatch):
+    (tmp_path / "targets").mkdir()
+    (tmp_path / "venv").mkdir()
+    (tmp_path / "venv/python").symlink_to(sys.executable)
+    (tmp_path / "manage.py").write_text("")
+    (tmp_path / "schema.yml").write_text("")
+    monkeypatch.setenv("LAB_PROJECT", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SMALL_TOKEN", TOKEN)
+    named = {"manage": ["venv/python", "manage.py", "--traceback"], "openapi": "schema.yml"}
+    path = add_target("shop", {"url": api.url, **named}, [HEADER[1]], replace=False)
+    file = read_target(str(path))
+    assert file.manage == ("../venv/python", "../manage.py", "--traceback")
+    assert file.openapi == "../schema.yml"
+
+    with pytest.raises(UsageError, match="no program venv/bin/python here"):
+        add_target("x", {"url": api.url, "manage": ["venv/bin/python", "m"]}, [], replace=False)
+    # What the PATH has, and an address of the document, stay as they are.
+    named = {"manage": ["sh", "manage.sh"], "openapi": "/api/schema/"}
+    path = add_target("y", {"url": api.url, **named}, [HEADER[1]], replace=False)
+    file = read_target(str(path))
+    assert (file.manage, file.openapi) == (("sh", "manage.sh"), "/api/schema/")
 
 
 def test_target_that_exists_is_replaced_only_on_request(lab, api, target):
