@@ -105,9 +105,10 @@ export function selectOperations({ operations, arrivals = [] }, only) {
   const pattern = new RegExp(`^${parts.join('.*')}$`, 's');
   const selected = operations.filter(({ name }) => pattern.test(name));
   if (selected.length === 0) {
-    const [{ name }] = operations;
+    const names = operations.map(({ name }) => name);
     throw new Error(
-      `ONLY=${only} matches none of the ${operations.length} operations. The first is "${name}".`,
+      `ONLY=${only} matches none of the ${names.length} operations. ` +
+        `The nearest: ${nearest(only, names).join(', ')}.`,
     );
   }
   const indexes = operations.map((operation) => selected.indexOf(operation));
@@ -116,6 +117,18 @@ export function selectOperations({ operations, arrivals = [] }, only) {
     .filter(({ operation }) => operation >= 0);
   const creators = creatorsOf(selected, operations);
   return { operations: selected, arrivals: remaining, creators };
+}
+
+/**
+ * Return the names that share most words with a text, at most three.
+ * @param {string} text
+ * @param {string[]} names
+ */
+function nearest(text, names) {
+  const wordsOf = (/** @type {string} */ name) => name.toLowerCase().match(/\w+/g) || [];
+  const words = new Set(wordsOf(text));
+  const shared = (/** @type {string} */ name) => wordsOf(name).filter((w) => words.has(w)).length;
+  return [...names].sort((a, b) => shared(b) - shared(a)).slice(0, 3);
 }
 
 /**

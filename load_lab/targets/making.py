@@ -39,6 +39,7 @@ Source = Literal["openapi", "routes", "log", "har"]
 # A large API's document takes seconds to be written.
 _DOCUMENT_SECONDS = 120
 _MOST_NOTES = 10
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _NEAREST = 3
 
 
@@ -386,7 +387,9 @@ def _fetch(url: str, target: DeclaredTarget) -> str:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        content = path.read_bytes()
+        # PowerShell writes UTF-16, with a mark.
+        return content.decode("utf-16" if content[:2] in _UTF_16_MARKS else "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} can't be read: {error}.") from None
 

@@ -46,6 +46,9 @@ def unique_text(text: str, schema: Schema) -> str:
 
 def _values(name: str, schema: Schema, known: KnownValues, above: str) -> Iterator[Json]:
     yield from schema.examples
+    # An answer may have another form than a request may: settings of DRF tell both.
+    if schema.format in FORMATS:
+        yield FORMATS[schema.format]
     # A text may be a name that must exist: those of answers come after one that is new.
     if schema.kind == "string" and not schema.format and not schema.choices:
         yield from _first(_texts(schema))
