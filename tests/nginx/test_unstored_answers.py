@@ -16,7 +16,7 @@ from tests.support.http_server import QuietHandler, serve_http
 from tests.support.nginx_front import LIST, Backend, front
 from tests.support.target_front import target_front
 
-RATE, SECONDS, ANSWER_SECONDS = 60, 20, 0.05
+RATE, SECONDS, ANSWER_SECONDS = 60, 10, 0.05
 MAX_RATIO = 1.1
 # Of the reference app's Nginx: other statuses than 200, no lifetime, a cookie.
 REFERENCE = {
