@@ -14,11 +14,12 @@ import exec from 'k6/execution';
 import { Counter, Gauge, Trend } from 'k6/metrics';
 import { targetRateAt } from './arrivals.js';
 
-// Values of Nginx's X-Cache-Status, and two of the lab's own: REFUSED, a 503 for a page that could
-// not be built in time; NONE, a response without the header, or with another value.
+// Values of Nginx's X-Cache-Status, and four of the lab's own: REFUSED, a 503 for a page that could
+// not be built in time; UNSTORABLE and STORABLE, an answer that is not as the one before the load was
+// (load_lab/targets/cache_in_front.py); NONE, a response without the header, or with another value.
 export const CACHE_STATUSES = [
   ...['HIT', 'MISS', 'EXPIRED', 'STALE', 'UPDATING', 'REVALIDATED', 'BYPASS', 'SCARCE'],
-  ...['REFUSED', 'NONE'],
+  ...['REFUSED', 'UNSTORABLE', 'STORABLE', 'NONE'],
 ];
 
 const cacheStatus = new Counter('lab_cache_status');

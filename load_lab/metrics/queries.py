@@ -67,6 +67,12 @@ def requests(matchers: str, by: str = "") -> str:
     return total(f"last_over_time({REQUESTS}{{{matchers}}}[1d])", by)
 
 
+def cache_statuses(runs: str, status: str) -> str:
+    """Return the load's responses with an X-Cache-Status so far, by operation."""
+    matchers = f'{load(runs)},cache_status="{status}"'
+    return total(f"last_over_time({CACHE_STATUS}{{{matchers}}}[1d])", "name")
+
+
 def counters(runs: str) -> dict[str, str]:
     """Return the selectors of the counters behind a run's windows, by meaning: good and bad
     responses, successful responses within the limit, and dropped iterations (no free virtual

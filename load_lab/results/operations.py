@@ -29,6 +29,10 @@ def operation_results(
     totals = prometheus.instant_by_label(all_requests, "name", end)
     failures = queries.requests(queries.failed(runs), "name")
     failed = prometheus.instant_by_label(failures, "name", end)
+    unstorable, storable = (
+        prometheus.instant_by_label(queries.cache_statuses(runs, status), "name", end)
+        for status in ("UNSTORABLE", "STORABLE")
+    )
     so_far = _so_far(runs, started, seconds, prometheus)
     windows = _in_windows(runs, started, seconds, prometheus)
     results = [
@@ -38,6 +42,8 @@ def operation_results(
             failed=round(failed.get(name, 0)),
             p95_ms=_last_milliseconds(so_far.times.get(name)),
             exceeded_after=_exceeded_after(name, windows, so_far, bounds, started),
+            unstorable=round(unstorable.get(name, 0)),
+            storable=round(storable.get(name, 0)),
         )
         for name, requests in totals.items()
     ]

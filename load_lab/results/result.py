@@ -217,7 +217,8 @@ class CapacityResult(_Part):
 class OperationResult(_Part):
     """One operation of a load: its `name` label. `exceeded_after`: seconds into the load when it
     had exceeded a limit in several windows in a row, or for good where it had too few requests for
-    windows; None if it did not.
+    windows; None if it did not. `unstorable`: responses that must not be stored although the cache
+    is in front of the operation; `storable`: those that could be although it is not.
     """
 
     name: str
@@ -225,6 +226,8 @@ class OperationResult(_Part):
     failed: int = 0
     p95_ms: float | None = None
     exceeded_after: float | None = None
+    unstorable: int = 0
+    storable: int = 0
 
 
 class GeneratorResult(_Part):
@@ -313,6 +316,8 @@ class Result(_Part):
     builds: dict[str, int] = {}
     # Cache lookups by layer (nginx, redis, local) and outcome.
     cache: dict[str, dict[str, int]] = {}
+    # Operations that the cache in front of a target should store, but may not, and why.
+    not_cached: dict[str, str] = {}
     # Mean number of CPU cores used by each service, and its CPU time per request.
     services_cpu: dict[str, float] = {}
     cpu_ms_per_request: dict[str, float] = {}

@@ -276,6 +276,7 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         failed_ratio=round(failed / max(requests, 1), 4),
         missing_in_prometheus=completeness.k6 - (completeness.prometheus or 0),
         cache=cache,
+        not_cached=dict(run.target.uncached),
         services_cpu=_mean_cores(run.cpu),
         cpu_ms_per_request=_cpu_per_request(run.cpu, requests),
         target=TargetName(

@@ -48,6 +48,7 @@ def _metrics(single_run: SingleRun) -> dict[str, str]:
         "in Prometheus": _completeness(result.recorded),
         "limited by": result.limited_by.short + _cpu_at_break(result.break_point),
         **_first_exceeded(result),
+        **_cache(result),
         **_cpu_per_request(result),
         **({"restarted": ", ".join(result.restarted)} if result.restarted else {}),
         "machine": f"{host['cpus']} CPUs; {pinned}{' (shared!)' if host['shared_cpus'] else ''}"
@@ -85,6 +86,22 @@ def _first_exceeded(result: Result) -> dict[str, str]:
         "first over a limit": f"{escape(first.name)}, after {first.exceeded_after:.0f} s ({p95}; "
         f"{first.failed} of {first.requests} failed)"
     }
+
+
+def _cache(result: Result) -> dict[str, str]:
+    """Say what the cache did not store, and which operations answered otherwise before the load."""
+    reasons = [f"{name} {reason}" for name, reason in result.not_cached.items()]
+    changed = [
+        f"{each.name}: {count} of {each.requests} {what}"
+        for each in result.by_operation
+        for count, what in (
+            (each.unstorable, "must not be stored, unlike the one before the load"),
+            (each.storable, "could be stored, unlike the one before the load"),
+        )
+        if count
+    ]
+    lines = {"not cached": reasons, "answers changed": changed}
+    return {label: escape("; ".join(texts)) for label, texts in lines.items() if texts}
 
 
 def _cpu_per_request(result: Result) -> dict[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from load_lab.console import step
+from load_lab.console import note, step
 from load_lab.errors import LabError
 from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.processes import listener
@@ -19,7 +19,7 @@ from load_lab.stack import http
 from load_lab.stack.native.die_with_parent import argv_prefix
 from load_lab.stack.native.started_processes import Process, Processes, processes
 from load_lab.stack.native.supervision import port_is_open, wait_for
-from load_lab.targets.cache_in_front import FrontPlan, check_cache, plan_front
+from load_lab.targets.cache_in_front import FrontPlan, check_cache, left_out_of_cache, plan_front
 from load_lab.targets.commits import checkout
 from load_lab.targets.credentials import fill_variables
 from load_lab.targets.declared import DeclaredTarget, Front
@@ -50,8 +50,9 @@ def running(target: DeclaredTarget, settings: Settings) -> Iterator[DeclaredTarg
         LabError: it does not start, or something else listens at its address.
     """
     cache, start = target.file.cache, target.file.start
-    if cache:
-        check_cache(target.file, cache, read_mix(target.mix_path), target.path)
+    mix = read_mix(target.mix_path) if cache else None
+    if cache and mix:
+        check_cache(target.file, cache, mix, target.path)
     with (
         _code(target) as folder,
         TemporaryDirectory() as pages,
@@ -63,9 +64,12 @@ def running(target: DeclaredTarget, settings: Settings) -> Iterator[DeclaredTarg
             group.start(_process(start, target, folder, settings))
         with step(f"Waiting for {target.name}"):
             started.require_ready()
-        if cache:
-            plan = plan_front(target.file, cache, settings, Path(pages))
-            started = replace(started, front=_start_front(plan, group))
+        if cache and mix:
+            left_out = left_out_of_cache(target.file, cache, mix)
+            for name, reason in left_out.items():
+                note(f"{name} {reason}: not cached")
+            plan = plan_front(target.file, cache, settings, Path(pages), left_out)
+            started = replace(started, front=_start_front(plan, group), uncached=left_out)
         yield started
 
 

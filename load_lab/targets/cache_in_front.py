@@ -3,28 +3,40 @@
 import os
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
+from lab_settings.messages import shorten
 from lab_settings.types import cpu_numbers
 
+from load_lab.console import step
 from load_lab.errors import UsageError
 from load_lab.machine.cpus import choose_cpus
-from load_lab.paths import current_state, lab_file
+from load_lab.paths import current_state
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack import http
 from load_lab.stack.native.die_with_parent import argv_prefix
 from load_lab.stack.native.program_paths import library_env, require
-from load_lab.stack.native.render import render
+from load_lab.stack.native.render import write_templates
 from load_lab.stack.native.started_processes import Process
 from load_lab.targets.file import Cache, TargetFile
-from load_lab.targets.mix import Mix
+from load_lab.targets.mix import Mix, Operation
 
-_TEMPLATES = lab_file("nginx/target")
 _PARAMETER = re.compile(r"\{[^}]*\}")
+# The headers of a request that the cache sends.
+_SENT = {"accept", "accept-language", "origin"}
+# They are part of the cache's key, or not sent to the target.
+_KNOWN_VARY = _SENT | {"accept-encoding", "cookie", "authorization"}
+# What a Cache-Control says about storing; the first that matches counts.
+_STORING = (
+    (re.compile("private|no-store|no-cache", re.IGNORECASE), False),
+    (re.compile("s-maxage=0*[1-9]", re.IGNORECASE), True),
+    (re.compile(r"max-?age=0+(\D|$)", re.IGNORECASE), False),
+)
 
 
 @dataclass(frozen=True)
@@ -57,15 +69,64 @@ def check_cache(file: TargetFile, cache: Cache, mix: Mix, path: Path) -> None:
             )
 
 
-def plan_front(file: TargetFile, cache: Cache, settings: Settings, folder: Path) -> FrontPlan:
-    """Write Nginx's configuration into the folder; return how it is started."""
+def left_out_of_cache(file: TargetFile, cache: Cache, mix: Mix) -> dict[str, str]:
+    """Return the operations of the cache whose answers must not be stored, and why. Each is sent
+    once, as the cache would send it. In front of them the cache would only cost time.
+    """
+    if cache.mode != "protected" or _identity(file):
+        return {}
+    named = [each for each in mix.operations if each.name in cache.operations]
+    with step("Checking which answers may be cached"):
+        reasons = {each.name: _reason_of(file, each) for each in named}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _reason_of(file: TargetFile, operation: Operation) -> str:
+    headers = {name: each for name, each in operation.headers.items() if name in _SENT}
+    url = file.url + operation.requests[0].path
+    try:
+        response = http.get(url, timeout=file.ready_seconds, headers=headers)
+    except httpx.HTTPError:
+        # The load's own check reports it.
+        return ""
+    return why_not_stored(response.status_code, response.headers)
+
+
+def why_not_stored(status: int, headers: httpx.Headers) -> str:
+    """Return why an answer must not be stored; empty for one that may be, and for a failure, which
+    tells nothing. The same rules as in nginx/target/nginx.conf.template, which applies them to each
+    answer of a load.
+    """
+    if status >= httpx.codes.INTERNAL_SERVER_ERROR:
+        return ""
+    if status != httpx.codes.OK:
+        return f"answers {status}"
+    if "set-cookie" in headers:
+        return "sets a cookie"
+    control = headers.get("cache-control", "")
+    if not next((allowed for rule, allowed in _STORING if rule.search(control)), True):
+        return f"has Cache-Control: {shorten(control)}"
+    vary = {name.strip().lower() for name in headers.get("vary", "").split(",")}
+    if unknown := vary - _KNOWN_VARY - {""}:
+        return f"has Vary: {shorten(', '.join(sorted(unknown)))}"
+    return ""
+
+
+def plan_front(
+    file: TargetFile, cache: Cache, settings: Settings, folder: Path, left_out: Collection[str]
+) -> FrontPlan:
+    """Write Nginx's configuration into the folder; return how it is started. It does not store the
+    operations of `left_out`.
+    """
     folder.chmod(0o755)
     port = _free_port()
-    values = _values(file, cache, settings, folder) | {"LAB_FRONT_PORT": str(port)}
-    for name, template in (("nginx", "nginx"), ("operations", cache.mode)):
-        source = _TEMPLATES / f"{template}.conf.template"
-        text = render(source.read_text(), values) if source.exists() else ""
-        (folder / f"{name}.conf").write_text(text)
+    values = _values(file, cache, settings, folder) | {
+        "LAB_FRONT_PORT": str(port),
+        "LAB_PATHS": _pattern(set(cache.operations) - set(left_out), urlsplit(file.url).path),
+        "LAB_LEFT_OUT": _pattern(left_out, urlsplit(file.url).path),
+    }
+    write_templates(values, folder, "nginx/target")
+    write_templates(values, folder / "page-cache", "nginx/templates/page-cache")
     argv = [
         *argv_prefix(),
         *(str(require("nginx")), "-e", "stderr", "-c", str(folder / "nginx.conf")),
@@ -86,12 +147,13 @@ def _values(file: TargetFile, cache: Cache, settings: Settings, folder: Path) ->
         "LAB_NGINX_RUN_DIR": str(folder),
         "LAB_NGINX_ERROR_LOG": "stderr",
         "LAB_CLIENT_TIMEOUT": str(settings.LAB_CLIENT_TIMEOUT),
+        "LAB_PROXY_TIMEOUT": str(settings.LAB_CLIENT_TIMEOUT),
         "LAB_TARGET_SERVER": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
         "LAB_TARGET_HOST": parts.netloc,
         "LAB_TARGET_NAME": host,
         "LAB_TARGET_SCHEME": parts.scheme,
         "LAB_IDENTITY": "".join(f"$http_{_variable(name)}" for name in sorted(_identity(file))),
-        "LAB_PATHS": _pattern(cache.operations, parts.path),
+        "LAB_CACHE_MODE": cache.mode,
         "LAB_CACHE_SECONDS": str(cache.seconds),
     }
 

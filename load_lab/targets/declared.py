@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,7 +57,8 @@ class _NotReadyError(Exception):
 class DeclaredTarget:
     """See target.py. `name` is what the user typed; `check` raises LabError if a process
     that the lab started for it has ended; `commit` is the one whose code runs, None for the
-    folder as it is; `front` is the cache that k6 asks instead of the target itself.
+    folder as it is; `front` is the cache that k6 asks instead of the target itself, `uncached`
+    the operations that it does not store although [cache] names them, and why.
     """
 
     name: str
@@ -66,6 +67,7 @@ class DeclaredTarget:
     check: Callable[[], None] = no_check
     commit: str | None = None
     front: Front | None = None
+    uncached: Mapping[str, str] = field(default_factory=dict)
     # `lab target add` asks the target before it writes the file.
     is_written: bool = True
 

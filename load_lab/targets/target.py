@@ -31,6 +31,10 @@ class Target(Protocol):
     def is_observed(self) -> bool:
         """Whether the lab sees its processes, and so the CPU time that it uses."""
 
+    @property
+    def uncached(self) -> Mapping[str, str]:
+        """Operations that a cache in front of it should store, but may not, and why."""
+
     def require_ready(self) -> None:
         """Raise LabError unless it can be loaded."""
 
@@ -58,6 +62,7 @@ class PlainServer:
     pids: Mapping[str, int] = field(default_factory=dict)
     check: Callable[[], None] = no_check
     is_observed: ClassVar[bool] = True
+    uncached: ClassVar[dict[str, str]] = {}
 
     def require_ready(self) -> None:
         self.check()

@@ -17,17 +17,17 @@ from threading import Event, Thread
 
 from tests.support.nginx_front import LIST, Backend, front
 
-_NO_QUEUE = ("server.conf", "http://refresh$uri", "http://refresh/direct$uri")
-_LOCK = ("page-store.conf", "revalidate on;", "revalidate on; proxy_cache_lock on;")
-_STALE = ("page-store.conf", "lock on;", "lock on; proxy_cache_use_stale updating;")
+_NO_QUEUE = ("cache/protected/server.conf", "http://refresh$uri", "http://refresh/direct$uri")
+_LOCK = ("page-cache/store.conf", "revalidate on;", "revalidate on; proxy_cache_lock on;")
+_STALE = ("page-cache/store.conf", "lock on;", "lock on; proxy_cache_use_stale updating;")
 # The project's variant and the alternatives that were tried: (file, old text, new text).
 VARIANTS: dict[str, list[tuple[str, str, str]]] = {
     "queue": [],
     "lock alone": [_LOCK, _NO_QUEUE],
     "use_stale updating": [_LOCK, _NO_QUEUE, _STALE],
     "queue by second": [
-        ("internal-protected.conf", "|$http_if_none_match", "|$second"),
-        ("http.conf", "map $upstream_status", "map $msec $second {\n"
+        ("cache/protected/internal-protected.conf", "|$http_if_none_match", "|$second"),
+        ("page-cache/http.conf", "map $upstream_status", "map $msec $second {\n"
          '"~^(?<whole>\\d+)" $whole;\n}\nmap $upstream_status'),
     ],
 }  # fmt: skip
@@ -118,7 +118,7 @@ def read_pages(client, backend: Backend, *, rate: float, seconds: float, every: 
 
 def _alter(folder: Path, variant: str) -> None:
     for name, old, new in VARIANTS[variant]:
-        path = folder / "cache/protected" / name
+        path = folder / name
         text = path.read_text()
         assert old in text, (name, old)
         path.write_text(text.replace(old, new, 1))

@@ -57,13 +57,15 @@ def write_metrics_ingress(settings: Settings, state: State) -> None:
     (folder / "nginx.conf").write_text(render(text, metrics_ingress.values(settings, state)))
 
 
-def write_templates(values: Mapping[str, str], folder: Path) -> None:
-    """Render every Nginx template below `folder`, as the official image's start script does.
+def write_templates(
+    values: Mapping[str, str], folder: Path, source: str = "nginx/templates"
+) -> None:
+    """Render every template of `source` below `folder`, as the official image's start script does.
 
     Raises:
         KeyError: a template names a variable that `values` lacks.
     """
-    templates = lab_file("nginx/templates")
+    templates = lab_file(source)
     for template in sorted(templates.rglob("*.template")):
         target = folder / template.relative_to(templates).with_suffix("")
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -38,6 +38,8 @@ class ReferenceApp:
     is_observed: ClassVar[bool] = True
     # The engine knows its processes.
     pids: ClassVar[dict[str, int]] = {}
+    # Its cache has no list of operations.
+    uncached: ClassVar[dict[str, str]] = {}
 
     @property
     def url(self) -> str:
