@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from load_lab.load.page_change import PageChange
 from load_lab.machine.cpu_use import CpuUse
 from load_lab.machine.observation import Signals
 from load_lab.metrics.windows import Window
@@ -336,6 +337,8 @@ class Result(_Part):
     statuses: dict[str, int] = {}
     # Requests that Nginx refused itself, by reason.
     rejections: dict[str, int] = {}
+    # Of a load that ended since its pages turned into others.
+    page_change: PageChange | None = None
     # What limited a run that broke.
     bottleneck: Diagnosis | None = None
 

@@ -33,6 +33,9 @@ def verdict_of(
     result: Result, plan: Plan | None, bounds: Bounds, *, thresholds_failed: bool = False
 ) -> Verdict:
     """Return the verdict on a result's metrics; `plan` is the plan of an open-model profile."""
+    if result.page_change:
+        text = f"failed: {result.page_change.text}; until the end: {_counts(result)}"
+        return Verdict("failed", Limit.NONE, text)
     if result.recorded and result.recorded.faults:
         return _unrecorded_verdict(result)
     if plan is None:

@@ -177,7 +177,7 @@ def _percentiles(run: Run, summary: Summary, totals: Totals) -> Percentiles | No
 def _start_of_load(run: Run, summary: Summary) -> float:
     if summary.started is None:
         raise LabError(f"k6 sent nothing: {run.load.profile} has no arrival in its duration.")
-    cut_off = run.interrupted or run.lost
+    cut_off = run.interrupted or run.lost or run.page_change
     if summary.plan and summary.plan.seconds < MIN_SECONDS and not cut_off:
         raise LabError(
             f"The load lasted {summary.plan.seconds:.0f} s: too short to judge. Its counts are in "
@@ -297,6 +297,7 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         unseen_signals=list(run.unseen),
         statuses=data.statuses,
         rejections=run.rejections,
+        page_change=run.page_change,
     )
 
 

@@ -8,7 +8,8 @@ import httpx
 
 from load_lab.console import note
 from load_lab.errors import LabError
-from load_lab.targets.mix import LeftOut, Operation, Request
+from load_lab.targets.mix import LeftOut, Operation, Page, Request
+from load_lab.targets.seen_pages import together
 from load_lab.targets.sources.access import login_instead, require_success
 from load_lab.targets.sources.answers import Answers
 from load_lab.targets.sources.candidates import (
@@ -42,6 +43,7 @@ class _Entry:
     operation: ApiOperation
     may_write: bool
     paths: list[str] = field(default_factory=list)
+    pages: list[Page | None] = field(default_factory=list)
     expect: int = 0
     sent: set[str] = field(default_factory=set)
     first: Exchange | None = None
@@ -206,6 +208,7 @@ class _Exploration:
         # A mix has one status for an operation.
         if exchange.status == entry.expect:
             entry.paths.append(candidate.path)
+            entry.pages.append(exchange.page)
         return True
 
 
@@ -217,6 +220,7 @@ def _operation(entry: _Entry) -> Operation:
         weight=1,
         expect=entry.expect,
         headers=entry.operation.request_headers,
+        page=together(entry.pages),
         requests=tuple(Request(path=path) for path in entry.paths),
     )
 

@@ -11,6 +11,7 @@ import httpx
 
 from load_lab.errors import LabError
 from load_lab.targets.mix import SAFE_METHODS, Arrival, LeftOut, Mix, Operation
+from load_lab.targets.seen_pages import together
 from load_lab.targets.sources.exchange import Exchange, send
 
 
@@ -87,8 +88,9 @@ class _Found:
         requests = tuple(operation.requests[i] for i in self.kept)
         statuses = Counter(self.answers[each.path].status for each in requests if self.answers)
         expect = statuses.most_common(1)[0][0] if statuses else operation.expect
+        page = together(self.answers[each.path].page for each in requests if self.answers)
         update = {"requests": requests, "weight": operation.weight * share, "expect": expect}
-        return operation.model_copy(update=update)
+        return operation.model_copy(update=update | {"page": page})
 
 
 def _answers(operation: Operation, client: httpx.Client) -> dict[str, Exchange]:
