@@ -226,7 +226,7 @@ def test_host_that_can_not_be_found_is_one_message(lab, stack, tmp_path):
     path.write_text('url = "http://shop.invalid"\nready_seconds = 0.5')
     result = lab("k6", "smoke", "--target", str(path), "--yes-load", "shop.invalid")
     assert result.is_one_message(1)
-    assert "gave no 200 within 0.5 s" in result.err
+    assert "gave no 200 or redirect within 0.5 s" in result.err
 
 
 @pytest.mark.full
