@@ -150,6 +150,11 @@ def page_lengths(runs: str) -> str:
     return f"{PAGE_LENGTH}{{{runs}}}"
 
 
+def failed_requests(runs: str) -> str:
+    """Return the selector of the load's failed requests, by name, status and error_code."""
+    return f"{REQUESTS}{{{failed(runs)}}}"
+
+
 def redirects(runs: str) -> str:
     """Return the selector of the unexpected redirects, by status and path."""
     return f"{REDIRECTS}{{{runs}}}"

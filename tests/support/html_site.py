@@ -19,11 +19,13 @@ def login_page(length: int = 0) -> str:
 @dataclass
 class HtmlSite:
     """From its request `faulty_from` on, `answer` returns status, body and location by path.
-    `varies`: its front page has another length each time.
+    `varies`: its front page has another length each time. Without the cookie `session`, each page
+    is the login page.
     """
 
     url: str = ""
     varies: bool = False
+    session: str = ""
     requests: int = 0
     faulty_from: float = math.inf
     answer: Callable[[str], tuple[int, str, str]] = field(default=lambda _path: (200, "", ""))
@@ -53,7 +55,8 @@ def serve_site(site: HtmlSite) -> Iterator[HtmlSite]:
         def do_GET(self) -> None:
             site.requests += 1
             is_faulty = site.requests >= site.faulty_from
-            usual = (200, site.page(self.path), "")
+            is_known = not site.session or self.headers["Cookie"] == site.session
+            usual = (200, site.page(self.path) if is_known else login_page(), "")
             status, body, location = site.answer(self.path) if is_faulty else usual
             content = body.encode()
             self.send_response(status)
