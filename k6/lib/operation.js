@@ -34,10 +34,11 @@ export function buildOperation(env, part) {
 }
 
 /**
- * Return the path that a response redirects to; a query could have a secret.
+ * Return the path that a response redirects to, '' if it does not; a query could have a secret.
  * @param {import('k6/http').Response} response
  */
-export function redirectPath({ headers }) {
-  const path = (headers.Location || '').replace(/^https?:\/\/[^/]*/, '').replace(/[?#].*/s, '');
+export function redirectPath({ status, headers }) {
+  if (!headers.Location || status < 300 || status > 399) return '';
+  const path = headers.Location.replace(/^https?:\/\/[^/]*/, '').replace(/[?#].*/s, '');
   return path.slice(0, NAME_LENGTH) || '/';
 }

@@ -91,6 +91,7 @@ function buildClient(env) {
   /** @param {import('k6/http').Response} response */
   function recordRedirect(response) {
     const to = redirectPath(response);
+    if (!to) return;
     if (redirectPaths.size < MOST_REDIRECTS) redirectPaths.add(to);
     redirects.add(1, {
       status: `${response.status}`,
@@ -119,7 +120,7 @@ function buildClient(env) {
     duration.add(response.timings.duration);
     check(response, checks);
     if (sampled && isSuccess) recordPage(name, response);
-    if (!isSuccess && response.headers.Location) recordRedirect(response);
+    if (!isSuccess) recordRedirect(response);
   }
 
   return {

@@ -24,7 +24,7 @@ function loginForms() {
 
 function redirectPaths() {
   const to = (/** @type {string} */ Location) =>
-    redirectPath(/** @type {any} */ ({ headers: { Location } }));
+    redirectPath(/** @type {any} */ ({ status: 302, headers: { Location } }));
   expectEqual(
     'redirects: paths',
     ['/login/?next=/a/', 'https://a.b:8/login/#x', 'http://a.b', 'login'].map(to),
@@ -32,4 +32,10 @@ function redirectPaths() {
   );
 }
 
-export const cases = [loginForms, redirectPaths];
+function otherLocations() {
+  const of = (/** @type {number} */ status, headers = {}) =>
+    redirectPath(/** @type {any} */ ({ status, headers }));
+  expectEqual('redirects: none', [of(201, { Location: '/a/' }), of(302), of(0)], ['', '', '']);
+}
+
+export const cases = [loginForms, redirectPaths, otherLocations];

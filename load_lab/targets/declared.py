@@ -246,8 +246,8 @@ class DeclaredTarget:
         if status in _HINTS:
             file = f"The file: {self.path}" if self.is_written else "Nothing was written."
             others = list(statuses)[1:]
-            rest = f" (nor did {', '.join(others)} answer 200)" if others else ""
-            raise LabError(f"{self.url}{path} answers {status}{rest}. {_HINTS[status]} {file}")
+            rest = f"Neither did {', '.join(others)} answer 200. " if others else ""
+            raise LabError(f"{self.url}{path} answers {status}. {_HINTS[status]} {rest}{file}")
         raise _NotReadyError(f"it answers {status}")
 
     def _ready_paths(self) -> tuple[str, ...]:

@@ -137,8 +137,8 @@ function requireExpected(sender, trials) {
 function failure({ name, family, isExpected, page }, response) {
   const { status, error } = response;
   if (!isExpected(status)) {
-    const to = response.headers.Location ? ` to ${redirectPath(response)}` : '';
-    const answer = status ? `${status}${to}` : `no response (${error})`;
+    const to = redirectPath(response);
+    const answer = status ? `${status}${to && ` to ${to}`}` : `no response (${error})`;
     return [{ text: `${name}: ${answer}, expected ${family}xx`, status }];
   }
   if (!page || page.has_login || !hasLogin(`${response.body || ''}`)) return [];

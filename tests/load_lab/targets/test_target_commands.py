@@ -66,6 +66,8 @@ def target(lab, api, name):
     assert made.code == 0, made.err
     assert len(made.json["operations"]) == 14
     assert {each["status"] for each in made.json["left_out"]} == {None, 301, 403, 404, 500}
+    # Of HTML alone.
+    assert '"page"' not in (project().targets / f"{name}.mix.json").read_text()
     return name
 
 
