@@ -25,6 +25,7 @@ const ADVICE = 'Make it again: lab mix make NAME.';
  * @property {number} expect status of its responses
  * @property {Record<string, string>} [headers]
  * @property {CreatedBy} [created_by] set if each request has an object that a load creates first
+ * @property {import('./pages.js').Page} [page] set if its answers are HTML
  * @property {Request[]} requests
  */
 
@@ -149,6 +150,7 @@ function creatorsOf(selected, all) {
  * @property {number} expect
  * @property {Record<string, string>} headers
  * @property {CreatedBy | null} createdBy
+ * @property {import('./pages.js').Page | null} page
  * @property {number} first index of its first request in the mix
  * @property {number} count number of its requests
  */
@@ -172,9 +174,10 @@ function creatorsOf(selected, all) {
 export function buildMix({ operations, arrivals = [], creators = [] }) {
   let first = 0;
   const parts = [...operations, ...creators].map((operation) => {
-    const { name, method, expect, headers = {}, created_by = null, requests } = operation;
+    const { name, method, expect, headers = {}, created_by, page = null, requests } = operation;
     const count = requests.length;
-    const part = { name, method, expect, headers, createdBy: created_by, first, count };
+    const createdBy = created_by || null;
+    const part = { name, method, expect, headers, createdBy, page, first, count };
     first += count;
     return part;
   });

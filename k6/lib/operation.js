@@ -14,7 +14,7 @@ const NAME_LENGTH = 120;
  * @param {import('./mix.js').Part} part
  */
 export function buildOperation(env, part) {
-  const { name: fullName, method, expect, headers, createdBy, first, count } = part;
+  const { name: fullName, method, expect, headers, createdBy, page, first, count } = part;
   const name = fullName.slice(0, NAME_LENGTH);
   const family = Math.floor(expect / 100);
   const isExpected = (/** @type {number} */ status) => Math.floor(status / 100) === family;
@@ -30,5 +30,15 @@ export function buildOperation(env, part) {
     [`${name}: status is ${family}xx`]: (/** @type {{ status: number }} */ { status }) =>
       isExpected(status),
   };
-  return { name, method, family, createdBy, first, count, isExpected, params, checks };
+  return { name, method, family, createdBy, page, first, count, isExpected, params, checks };
+}
+
+/**
+ * Return the path that a response redirects to, '' if it does not; a query could have a secret.
+ * @param {import('k6/http').Response} response
+ */
+export function redirectPath({ status, headers }) {
+  if (!headers.Location || status < 300 || status > 399) return '';
+  const path = headers.Location.replace(/^https?:\/\/[^/]*/, '').replace(/[?#].*/s, '');
+  return path.slice(0, NAME_LENGTH) || '/';
 }

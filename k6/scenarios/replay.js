@@ -8,7 +8,8 @@ import { Counter, Trend } from 'k6/metrics';
 import { recordPulse, recordResponse } from '../lib/metrics.js';
 import { fillRequest, loadMix, operationAt, requestAt, uniqueText } from '../lib/mix.js';
 import { loadPlan, objectAt } from '../lib/objects.js';
-import { buildOperation } from '../lib/operation.js';
+import { buildOperation, redirectPath } from '../lib/operation.js';
+import { buildSampling, recordPage } from '../lib/pages.js';
 
 /** @typedef {import('../lib/env.js').Env} Env */
 /** @typedef {import('../lib/env.js').Variables} Variables */
@@ -67,6 +68,11 @@ export function build(env, profile) {
 // Of all operations together: a rate needs two pushes of a series, and one of hundreds of operations
 // has a request every few seconds.
 const duration = new Trend('lab_duration', true);
+const redirects = new Counter('lab_redirects');
+// Of each VU: a series for each path.
+const MOST_REDIRECTS = 5;
+
+const WITH_TEXT = { responseType: /** @type {const} */ ('text') };
 
 /** @typedef {ReturnType<typeof buildClient>} Client */
 
@@ -78,6 +84,20 @@ function buildClient(env) {
   const plan = env.options.plan;
   /** @type {Operation[]} built at the first request of each */
   const operations = [];
+  const isSampled = buildSampling();
+  /** @type {Set<string>} paths of unexpected redirects */
+  const redirectPaths = new Set();
+
+  /** @param {import('k6/http').Response} response */
+  function recordRedirect(response) {
+    const to = redirectPath(response);
+    if (!to) return;
+    if (redirectPaths.size < MOST_REDIRECTS) redirectPaths.add(to);
+    redirects.add(1, {
+      status: `${response.status}`,
+      to: redirectPaths.has(to) ? to : 'elsewhere',
+    });
+  }
 
   /** @param {number} index */
   function operationOf(index) {
@@ -90,13 +110,17 @@ function buildClient(env) {
    * @param {import('../lib/mix.js').Request} request one of its requests
    * @param {{ jar?: import('k6/http').CookieJar }} [options]
    */
-  function send({ name, method, isExpected, params, checks }, { path, body }, options) {
+  function send({ name, method, isExpected, page, params, checks }, { path, body }, options) {
     const url = env.baseUrl + path;
-    const all = options ? { ...params, ...options } : params;
+    const sampled = page !== null && isSampled();
+    const all = options || sampled ? { ...params, ...options, ...(sampled && WITH_TEXT) } : params;
     const response = http.request(method, url, body || null, all);
-    recordResponse(response, name, env.boundMs, isExpected(response.status));
+    const isSuccess = isExpected(response.status);
+    recordResponse(response, name, env.boundMs, isSuccess);
     duration.add(response.timings.duration);
     check(response, checks);
+    if (sampled && isSuccess) recordPage(name, response);
+    if (!isSuccess) recordRedirect(response);
   }
 
   return {

@@ -6,6 +6,7 @@ import { runTest } from './expect.js';
 import * as faults from './faults.js';
 import * as mix from './mix.js';
 import * as objects from './objects.js';
+import * as pages from './pages.js';
 import * as profiles from './profiles.js';
 import * as servers from './servers.js';
 import * as staleness from './staleness.js';
@@ -13,6 +14,6 @@ import * as staleness from './staleness.js';
 export const options = { thresholds: { checks: ['rate==1.00'] } };
 
 export default function () {
-  const all = [env, profiles, bookings, staleness, servers, faults, mix, objects];
+  const all = [env, profiles, bookings, staleness, servers, faults, mix, objects, pages];
   all.flatMap(({ cases }) => cases).forEach(runTest);
 }

@@ -164,7 +164,7 @@ function replayVariables() {
 function replayOperation() {
   const target = { ...env({}), options: { headers: { Authorization: 'Token x' } } };
   const headers = { accept: 'text/html' };
-  const place = { createdBy: null, first: 0, count: 1 };
+  const place = { createdBy: null, page: null, first: 0, count: 1 };
   const part = { name: 'n'.repeat(200), method: 'GET', expect: 302, headers, ...place };
   const { name, isExpected, params, checks } = buildOperation(target, part);
   expectEqual('operation: length of its name', name.length, 120);
@@ -193,7 +193,9 @@ function recordedTimes() {
 }
 
 function setupFailures() {
-  const failures = Array.from({ length: 7 }, (_, i) => `op ${i}: 404, expected 2xx`);
+  const failing = (/** @type {number} */ status, count = 1, login = false) =>
+    Array.from({ length: count }, (_, i) => ({ text: `op ${i}: ${status}`, status, login }));
+  const failures = failing(404, 7);
   const all = failureMessage(failures, 9);
   expectEqual(
     'setup: five are named',
@@ -202,4 +204,14 @@ function setupFailures() {
   );
   const one = failureMessage(failures.slice(0, 1), 9);
   expectEqual('setup: one', [one.includes('more'), one.includes('lab mix make')], [false, true]);
+  const advice = (/** @type {ReturnType<typeof failing>} */ each) =>
+    failureMessage(each, 9).split('. ').slice(-2).join('. ');
+  const kinds = { login: 'Log in again', log: "See the target's log", down: 'running' };
+  expectEqual('setup: redirects', advice(failing(302, 3)).includes(kinds.login), true);
+  expectEqual('setup: refused', advice(failing(401)).includes(kinds.login), true);
+  expectEqual('setup: login page', advice(failing(200, 1, true)).includes(kinds.login), true);
+  expectEqual('setup: errors', advice(failing(500)).includes(kinds.log), true);
+  expectEqual('setup: no response', advice(failing(0, 2)).includes(kinds.down), true);
+  const both = advice([...failing(500, 2), ...failing(404)]);
+  expectEqual('setup: most', [both.includes(kinds.log), both.includes('mix make')], [true, false]);
 }

@@ -21,6 +21,7 @@ from load_lab.diagnosis.reading import TOO_MANY_REQUESTS, limits_of
 from load_lab.errors import LabError
 from load_lab.load.k6 import Run, run_k6
 from load_lab.load.load import Load
+from load_lab.load.page_change import require_same_pages
 from load_lab.load.summary import read_summary
 from load_lab.machine.cpu_use import CpuUse, busy_between
 from load_lab.machine.cpus import choose_cpus
@@ -289,7 +290,9 @@ class K6Loads:
     def _run(self, load: Load, should_stop: "_LoadTimeline | None" = None) -> Run:
         self._sent += 1
         folder = self.folder / load.testid.removeprefix(f"{self.folder.name}-")
-        return run_k6(self.engine, self.target, load, folder, should_stop)
+        run = run_k6(self.engine, self.target, load, folder, should_stop)
+        require_same_pages(load.testid, run.page_change)
+        return run
 
 
 @dataclass

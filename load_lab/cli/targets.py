@@ -34,7 +34,9 @@ def add(
     header: Annotated[
         list[str] | None, typer.Option(help="A header: 'Authorization: Token ${SHOP_TOKEN}'.")
     ] = None,
-    ready: Annotated[str, typer.Option(help="A path that answers 200 when it is ready.")] = "/",
+    ready: Annotated[
+        str | None, typer.Option(help="A path that answers 200 when it is ready.")
+    ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the file.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -14,6 +14,8 @@ from load_lab.errors import Interrupted, LabError
 from load_lab.load.generators import SUMMARY
 from load_lab.load.k6 import k6_env
 from load_lab.load.load import Load
+from load_lab.load.page_change import require_same_pages
+from load_lab.load.page_watch import PageWatch, pages_of
 from load_lab.load.process import Process, execute, has_begun, truncate_log
 from load_lab.load.summary import Summary, read_summary
 from load_lab.machine.cpus import bind, choose_cpus
@@ -152,20 +154,24 @@ def _execute(
 ) -> None:
     logs = [folder / "k6.log" for folder in folders]
     with ExitStack() as files:
-        processes = []
+        processes, watches = list[Process](), list[PageWatch]()
         for party, load, folder in zip(parties, loads, folders, strict=True):
             folder.mkdir(parents=True, exist_ok=True)
             party.target.require_ready()
             env = k6_env(party.engine, party.target, load, folder)
+            url = party.settings.prometheus_url
+            watches.append(PageWatch(load.testid, url, pages_of(env)))
             log = files.enter_context((folder / "k6.log").open("w"))
             processes.append(Process(party.engine.k6(party.settings, env), log))
-        end = execute(processes, should_stop)
+        end = execute(processes, lambda: any(each() for each in watches) or should_stop())
     for log_path in logs:
         truncate_log(log_path)
     if end.interrupted:
         raise Interrupted
     if any(end.failed):
         raise LabError(f"k6 failed; see {', '.join(map(str, logs))}.")
+    for watch in watches:
+        require_same_pages(watch.testid, watch.change)
 
 
 @dataclass

@@ -59,11 +59,7 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
     if not _is_seen(facts):
         return {"headline": causes.UNSEEN.name, "remedy": causes.UNSEEN.remedy}
     if _fails_without_a_queue(facts, split):
-        return {
-            "headline": "not clear: requests failed, and no part of the target was full",
-            "certainty": "unclear",
-            "remedy": "see the log of what answered them",
-        }
+        return _of_errors(facts)
     found = ranking(facts, split)
     if not found:
         return {"headline": "not clear: no part of the target was full", "certainty": "unclear"}
@@ -92,6 +88,27 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
         "remedy": causes.remedy_of(first.name),
         "candidates": tuple(found),
     }
+
+
+def _of_errors(facts: Facts) -> dict[str, Any]:
+    """Return the fields of the diagnosis of errors that no part of the target explains."""
+    began, status = facts.began, facts.unloaded
+    if began:
+        what = (
+            f"errors began at one moment, {began.after:.0f} s into the load, at {began.operations} "
+            f"of {began.of} operations, while no part was full"
+        )
+    elif status:
+        what = f"most errors are {status}, while no part was full"
+    else:
+        return {
+            "headline": "not clear: requests failed, and no part of the target was full",
+            "certainty": "unclear",
+            "remedy": facts.advice,
+        }
+    headline = f"no limit of the target: {what}"
+    fields = {"headline": headline, "certainty": "unclear", "remedy": facts.advice}
+    return {**fields, "is_no_limit": True}
 
 
 def _fails_without_a_queue(facts: Facts, split: Split) -> bool:

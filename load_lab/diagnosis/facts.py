@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from load_lab.diagnosis.period import Period
 from load_lab.results.limit import Limit
+from load_lab.results.result import ErrorStart
 
 _THREADED = {"gunicorn-sync": False, "gunicorn-gthread": True}
 
@@ -18,7 +19,9 @@ class Facts:
     connections that they share; None where that is unlimited or unknown. `wake` is the CPU time in
     seconds by which a request takes longer that wakes one of the target's `cpus`.
     `rejections`: requests that Nginx refused, by reason, of `failed` ones. `observed`: whether the
-    target's processes are seen. `p95_limit` and `first_p95` in seconds.
+    target's processes are seen. `began`: when errors began, if that was one moment for most
+    operations, whose answers stayed quick; `unloaded`: the status of most errors, if no load
+    causes it; `advice`: what to do about errors. `p95_limit` and `first_p95` in seconds.
     """
 
     saturated: Period
@@ -38,6 +41,9 @@ class Facts:
     rejections: dict[str, int] = field(default_factory=dict)
     failed: int = 0
     by_errors: bool = False
+    began: ErrorStart | None = None
+    unloaded: int | None = None
+    advice: str = "see the log of what answered them"
     unseen: tuple[str, ...] = ()
 
 

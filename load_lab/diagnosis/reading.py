@@ -8,17 +8,20 @@ from typing import Any
 from load_lab.diagnosis.diagnosis import predicted_rate
 from load_lab.diagnosis.facts import Facts, worker_slots
 from load_lab.diagnosis.period import Period, period_between, rates_between
-from load_lab.metrics.windows import WINDOW_SECONDS, Bounds, Window
-from load_lab.results.result import Result
+from load_lab.metrics.windows import ERRORS, WINDOW_SECONDS, Bounds, Window
+from load_lab.results.failures import LOADLESS, advice
+from load_lab.results.result import ErrorStart, Result
 from load_lab.settings import Settings
 
 # The quiet part of a ramp, in relation to the rate that broke.
 _QUIET = (0.2, 0.6)
 # Several windows, whose ends are counts of the requests in flight.
 _EARLY_SECONDS = 10
-_ERRORS = "errors"
 # Cores of a process that can't use more than one; of another one they say nothing.
 _FULL_PROCESS, _ONE_CPU = 0.85, 1.1
+# Of the operations, for errors of all; and of p95 before them.
+_MOST_OPERATIONS, _AS_QUICK, _CLEARLY_SLOWER_MS = 0.5, 1.5, 10
+_NEARLY_ALL = 0.9
 TOO_MANY_REQUESTS = "429"
 
 
@@ -49,11 +52,38 @@ def facts_of(
         observed=result.target is None or result.target.observed,
         rejections={**rejections, "limit": result.statuses.get(TOO_MANY_REQUESTS, 0)},
         failed=result.failed,
-        by_errors=any(reason.startswith(_ERRORS) for reason in decisive.reasons),
+        by_errors=any(reason.startswith(ERRORS) for reason in decisive.reasons),
+        began=began_at_once(result),
+        unloaded=unloaded_status(result),
+        advice=advice(result.failures),
         unseen=tuple(result.unseen_signals),
         **limits_of(url, settings, saturated),
         **_waking(result),
     )
+
+
+def began_at_once(result: Result) -> ErrorStart | None:
+    """Return when errors began, if that was one moment for most operations, none of which
+    succeeded again, and answers stayed as quick as before. An overload has successes between its
+    errors, and is slow.
+    """
+    began = result.errors_began
+    if began is None or not began.lasting or began.operations < _MOST_OPERATIONS * began.of:
+        return None
+    before = [w.p95_ms for w in result.windows if w.p95_ms and w.end <= began.after]
+    after = [w.p95_ms for w in result.windows if w.p95_ms and w.end > began.after + WINDOW_SECONDS]
+    if not before or not after:
+        return None
+    return began if max(after) <= _AS_QUICK * before[-1] + _CLEARLY_SLOWER_MS else None
+
+
+def unloaded_status(result: Result) -> int | None:
+    """Return the status of nearly all errors, if it is one that no load causes."""
+    if not result.failures:
+        return None
+    first, all_failed = result.failures[0], sum(each.requests for each in result.failures)
+    is_cause = first.status in LOADLESS and first.requests >= _NEARLY_ALL * all_failed
+    return first.status if is_cause else None
 
 
 def _waking(result: Result) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from load_lab.experiments.schema import Parts, Workload
 from load_lab.load import Profile
 from load_lab.load.k6 import Run, run_k6
 from load_lab.load.load import Load, new_testid
+from load_lab.load.page_change import require_same_pages
 from load_lab.metrics.windows import Bounds
 from load_lab.results.result import CAPACITY, Result
 from load_lab.run.measurement import check_target_survived, read_result
@@ -227,6 +228,7 @@ def result_of(engine: Engine, run: Run, bounds: Bounds) -> Result:
     Raises:
         LabError: the run could not be read back.
     """
+    require_same_pages(run.load.testid, run.page_change)
     result = read_result(engine, run, replace(bounds, p95_ms=run.load.bound_ms))
     if result.outcome == "unrecorded":
         raise LabError(f"{result.verdict}. See `lab logs prometheus`.")

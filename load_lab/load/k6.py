@@ -19,6 +19,8 @@ from load_lab.load.kubernetes.cluster_load import cluster_env, push_login
 from load_lab.load.kubernetes.manifests import Manifest
 from load_lab.load.kubernetes.sender import rendered
 from load_lab.load.load import MIN_THREADS, Load
+from load_lab.load.page_change import PageChange
+from load_lab.load.page_watch import PageWatch, pages_of
 from load_lab.load.process import (
     INTERRUPTED,
     THRESHOLDS_FAILED,
@@ -28,6 +30,7 @@ from load_lab.load.process import (
     never,
 )
 from load_lab.load.sender import sender
+from load_lab.load.setting_watch import SettingChange, SettingWatch
 from load_lab.load.summary import read_summary
 from load_lab.load.workloads import Profile
 from load_lab.machine.cpu_use import CpuSampler, CpuUse
@@ -61,7 +64,8 @@ class Run:
     `interrupted`: Ctrl-C, TERM or HUP was the reason. `clock_jump`: by how many seconds the
     machine's clock was set forward during the run, negative if back. `restarted` names the services
     whose main process was replaced during the run. `lost` names the generators that failed, of
-    several. `signals`, `rejections` and `unseen`: see load_lab/machine/observer.py.
+    several. `signals`, `rejections` and `unseen`: see load_lab/machine/observer.py. `page_change`
+    is why the lab stopped a load whose pages turned into others; `setting_changes` came during it.
     """
 
     load: Load
@@ -83,6 +87,8 @@ class Run:
     signals: list[Signals] = field(default_factory=list)
     rejections: dict[str, int] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
+    page_change: PageChange | None = None
+    setting_changes: tuple[SettingChange, ...] = ()
 
     @property
     def summary_file(self) -> Path:
@@ -192,6 +198,13 @@ def run_k6(
     wake = None if load.profile in _UNPREDICTING else wake_seconds(frozenset(cpus))
     sampler = CpuSampler(settings, engine.pids(), lambda: target.pids, load.testid, here)
     stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
+    pages = PageWatch(load.testid, settings.prometheus_url, pages_of(env))
+    changes = SettingWatch(engine, settings)
+
+    def is_over() -> bool:
+        changes()
+        return pages() or stop()
+
     watching = SignalSampler(
         _watched(target, load),
         cpu_numbers(choose_cpus(settings).load),
@@ -200,8 +213,9 @@ def run_k6(
     sending = sender(engine, settings, env, load, folder, quiet=quiet)
     with sending as send, sampler, watching:
         started, steady = time.time(), time.monotonic()
-        end, logs = send(stop)
+        end, logs = send(is_over)
         ended = time.time()
+        changes()
         # NTP's slow corrections change both clocks; only a jump is in their difference.
         clock_jump = ended - started - (time.monotonic() - steady)
     if watching.seconds:
@@ -226,6 +240,8 @@ def run_k6(
         signals=watching.seconds,
         rejections=watching.rejections,
         unseen=tuple(watching.lost),
+        page_change=pages.change,
+        setting_changes=tuple(changes.changes),
     )
     _check_outcome(end, run, logs)
     return run

@@ -14,6 +14,7 @@ from typing import IO
 from load_lab.console import note
 from load_lab.errors import LabError, UsageError
 from load_lab.interrupts import handling
+from load_lab.load.messages import Messages
 from load_lab.metrics.plan import Plan, parse_plan
 from load_lab.stack.engine import K6Command
 
@@ -168,24 +169,27 @@ class _Running:
 
 @contextmanager
 def _running(process: Process) -> Iterator[_Running]:
-    command = process.command
+    command, is_shown = process.command, process.log is sys.stderr
     popen = subprocess.Popen(
         process.argv,
         cwd=command.cwd,
         env=command.env,
         stdout=process.log,
-        stderr=process.log,
+        stderr=subprocess.PIPE if is_shown else process.log,
         # In the lab's session, the terminal would send Ctrl-C to k6 too, and k6 exits at once at
         # the second one.
         start_new_session=True,
     )
     running = _Running(popen, command)
+    messages = Messages(popen.stderr) if popen.stderr else None
     try:
         yield running
     finally:
         # After any error here, k6 must stop loading the stack.
         if running.code is None:
             running.kill()
+        if messages:
+            messages.end()
 
 
 @contextmanager

@@ -23,6 +23,10 @@ TARGET_RATE = "k6_lab_target_rate"
 SCENARIO_START = "k6_lab_scenario_start_seconds"
 # Of the scenario replay: all operations in one series.
 MIX_DURATION = "k6_lab_duration_seconds"
+# Of HTML answers, a sample: k6/lib/pages.js.
+PAGE_LENGTH = "k6_lab_page_characters"
+# By status and path, of unexpected redirects.
+REDIRECTS = "k6_lab_redirects_total"
 CACHE_STATUS = "k6_lab_cache_status_total"
 CACHE_DURATION = "k6_lab_cache_duration_seconds"
 STALENESS = "k6_lab_staleness_seconds"
@@ -145,6 +149,21 @@ def cores_of_pods(namespace: str, test_run: str, seconds: int) -> str:
 def start(runs: str) -> str:
     """Return the start of a run's load, in Unix time."""
     return f"min({SCENARIO_START}{{{runs}}})"
+
+
+def page_lengths(runs: str) -> str:
+    """Return the selector of the sampled pages, by name and login."""
+    return f"{PAGE_LENGTH}{{{runs}}}"
+
+
+def failed_requests(runs: str) -> str:
+    """Return the selector of the load's failed requests, by name, status and error_code."""
+    return f"{REQUESTS}{{{failed(runs)}}}"
+
+
+def redirects(runs: str) -> str:
+    """Return the selector of the unexpected redirects, by status and path."""
+    return f"{REDIRECTS}{{{runs}}}"
 
 
 def heartbeat(runs: str) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from load_lab.metrics.counters import PUSH_SECONDS, Counter, HistogramCounter
 from load_lab.metrics.plan import Plan
 
+# How the reason of a window with too many errors begins.
+ERRORS = "errors"
 WINDOW_SECONDS = 5
 STEP_SECONDS = 1
 
@@ -96,7 +98,7 @@ def _violations(window: Window, bounds: Bounds) -> tuple[str, ...]:
     if window.p95_ms is not None and window.p95_ms > bounds.p95_ms:
         reasons.append(f"p95 {window.p95_ms:.0f} ms > {bounds.p95_ms:.0f} ms")
     if window.error_ratio > bounds.error_ratio:
-        reasons.append(f"errors {window.error_ratio:.1%} > {bounds.error_ratio:.1%}")
+        reasons.append(f"{ERRORS} {window.error_ratio:.1%} > {bounds.error_ratio:.1%}")
     missing = window.due - window.achieved
     tolerance = max((1 - bounds.achieved_ratio) * window.due, _MAX_SHORTFALL / WINDOW_SECONDS)
     if missing > tolerance:

@@ -20,7 +20,8 @@ class Candidate(BaseModel):
 
 class Diagnosis(BaseModel):
     """What limited a run. `split_ms` has the time of one request by place; `predicted_rate` is what
-    the busiest resource would allow, by the load's quiet part.
+    the busiest resource would allow, by the load's quiet part. `is_no_limit`: errors that
+    no load causes.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -34,3 +35,4 @@ class Diagnosis(BaseModel):
     split_ms: dict[str, float] = {}
     predicted_rate: float | None = None
     unseen: tuple[str, ...] = ()
+    is_no_limit: bool = False

@@ -17,6 +17,7 @@ class Limit(StrEnum):
     GENERATOR = "generator_cpu", "generator", "the load generator's CPU"
     VIRTUAL_USERS = "vu_cap", "VU cap", "the number of virtual users"
     OTHERS = "others", "other programs", "other programs"
+    ERRORS = "errors", "errors", "errors, while no part of it was full"
     # Of a load that exceeded no limit.
     LOAD = "load", "end of load", "the end of the load"
     TARGET = "target", "target", "the target"

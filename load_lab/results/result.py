@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from load_lab.load.page_change import PageChange
 from load_lab.machine.cpu_use import CpuUse
 from load_lab.machine.observation import Signals
 from load_lab.metrics.windows import Window
@@ -230,6 +231,31 @@ class OperationResult(_Part):
     storable: int = 0
 
 
+class FailureResult(_Part):
+    """The requests that failed by one answer: its status, 0 without a response; `detail` is the
+    path of a redirect, or why there was no response. The first came `after` seconds of the load, at
+    the planned `rate` (None if that is constant); `operations`: those that failed first come first.
+    """
+
+    status: int
+    detail: str = ""
+    requests: int
+    after: float
+    rate: float | None = None
+    operations: list[str] = []
+
+
+class ErrorStart(_Part):
+    """When the errors that broke a load began: seconds into it, and at how many of the operations.
+    `lasting`: none of these succeeded again.
+    """
+
+    after: float
+    operations: int
+    of: int
+    lasting: bool
+
+
 class GeneratorResult(_Part):
     """One of several generators. `requests`: of the load, None where it left no summary;
     `started_after`: seconds after the first one; `cpu`: cores, None where it could not be seen;
@@ -339,8 +365,15 @@ class Result(_Part):
     unseen_signals: list[str] = []
     # Requests of the load by status; 0: no response.
     statuses: dict[str, int] = {}
+    failures: list[FailureResult] = []
+    # Of a load that errors broke.
+    errors_began: ErrorStart | None = None
     # Requests that Nginx refused itself, by reason.
     rejections: dict[str, int] = {}
+    # "LAB_WORKERS from 2 to 4 after 12 s": `lab set` ran during the load.
+    setting_changes: list[str] = []
+    # Of a load that ended since its pages turned into others.
+    page_change: PageChange | None = None
     # What limited a run that broke.
     bottleneck: Diagnosis | None = None
 
@@ -360,7 +393,7 @@ class Result(_Part):
 
         Also None for a constant rate that held: it gives no information about higher rates.
         """
-        if self.limited_by in (Limit.GENERATOR, Limit.VIRTUAL_USERS, Limit.OTHERS):
+        if self.limited_by in (Limit.GENERATOR, Limit.VIRTUAL_USERS, Limit.OTHERS, Limit.ERRORS):
             return self.limited_by
         return Limit.LOAD if "breakpoint" in self.profile and self.outcome == "held" else None
 

@@ -7,8 +7,9 @@ from load_lab.machine.control_groups import MUCH_THROTTLED
 from load_lab.machine.cpu_use import CpuUse, busy_between
 from load_lab.machine.observation import LITTLE_WAIT
 from load_lab.metrics.plan import Plan
-from load_lab.metrics.windows import STEP_SECONDS, WINDOW_SECONDS, Bounds, Window
+from load_lab.metrics.windows import ERRORS, STEP_SECONDS, WINDOW_SECONDS, Bounds, Window
 from load_lab.results.breakpoint import BREAK_WINDOWS, BreakPoint, find_break
+from load_lab.results.failures import failures_text
 from load_lab.results.limit import Limit
 from load_lab.results.result import Outcome, Result, WebSockets
 
@@ -33,6 +34,9 @@ def verdict_of(
     result: Result, plan: Plan | None, bounds: Bounds, *, thresholds_failed: bool = False
 ) -> Verdict:
     """Return the verdict on a result's metrics; `plan` is the plan of an open-model profile."""
+    if result.page_change:
+        text = f"failed: {result.page_change.text}; until the end: {_counts(result)}"
+        return Verdict("failed", Limit.NONE, text)
     if result.recorded and result.recorded.faults:
         return _unrecorded_verdict(result)
     if plan is None:
@@ -64,7 +68,7 @@ def _closed_verdict(result: Result, thresholds_failed: bool) -> Verdict:
     # Only the smoke test has thresholds; other closed-model loads are measurements.
     success: Outcome = "passed" if result.profile == "smoke" else "measured"
     outcome = "failed" if thresholds_failed or not result.requests else success
-    text = f"{outcome}: {_counts(result)}"
+    text = f"{outcome}: {_counts(result)}{_failures(result)}"
     limited = limit_of_cpu(_cpu_of_load(result))
     if outcome == "measured" and limited in _OUTSIDE:
         return Verdict(outcome, limited, f"{text}; {_limited_text(limited)}")
@@ -137,13 +141,30 @@ def _break_verdict(result: Result, plan: Plan, point: BreakPoint) -> Verdict:
     goodput = f"goodput {point.goodput:.1f}/s" if point.goodput else "no response in time"
     text = (
         f"broke at {point.rate:.1f} {plan.unit}/s ({goodput}, "
-        f"offered {point.offered:.1f}/s): {' and '.join(point.reasons)}; "
-        f"{_limited_text(limited)}"
+        f"offered {point.offered:.1f}/s): {' and '.join(point.reasons)}"
+        f"{_failures(result) if is_by_errors(point) else ''}; {_limited_text(limited)}"
     )
     if use is not None:
         busy_target, busy_generator = round(use.target, 3), round(use.load, 3)
         point = replace(point, target_cpu=busy_target, generator_cpu=busy_generator)
     return Verdict("broke", limited, text, point)
+
+
+def is_by_errors(point: BreakPoint) -> bool:
+    """Return whether errors exceeded a limit."""
+    return any(reason.startswith(ERRORS) for reason in point.reasons)
+
+
+def _failures(result: Result) -> str:
+    text = failures_text(result.failures, result.requests)
+    return f"; {text}" if text else ""
+
+
+def with_limit(result: Result, limit: Limit) -> Result:
+    """Return the result of a run that broke with what its diagnosis says of its limit."""
+    before, after = _limited_text(result.limited_by), _limited_text(limit)
+    text = result.verdict.removesuffix(before) + after
+    return result.model_copy(update={"limited_by": limit, "verdict": text})
 
 
 def _waits_for_no_cpu(result: Result, point: BreakPoint) -> bool:
@@ -191,7 +212,8 @@ _OUTSIDE = (Limit.GENERATOR, Limit.OTHERS)
 
 
 def _limited_text(limit: Limit) -> str:
-    meaning = ", so this is no limit of the target" if limit in _OUTSIDE else ""
+    is_outside = limit in (*_OUTSIDE, Limit.ERRORS)
+    meaning = ", so this is no limit of the target" if is_outside else ""
     return f"limited by {limit.text}{meaning}"
 
 

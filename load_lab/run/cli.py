@@ -77,7 +77,9 @@ def k6(
     if load.cluster:
         require_local_k6(engine, samples=samples)
     with measurement_lock(), loaded_target(engine, target, yes_load, place) as loaded:
-        single_run = run_once(engine, loaded, load, bounds, early_stop=early_stop)
+        single_run = run_once(
+            engine, loaded, load, bounds, early_stop=early_stop, accept_changes=True
+        )
     print_result(single_run.document(), as_json, lambda _: wording.run(single_run))
     _exit_unless_passed(single_run.result)
 

@@ -21,10 +21,14 @@ from load_lab.metrics.prometheus import Prometheus, PrometheusUnavailable, Sampl
 from load_lab.metrics.push import push_cause
 from load_lab.metrics.samples import percentiles, read_samples
 from load_lab.metrics.windows import WINDOW_SECONDS, Bounds, Totals, Window, windows
-from load_lab.results.breakpoint import MIN_SECONDS
+from load_lab.results.breakpoint import MIN_SECONDS, find_break
 from load_lab.results.completeness import Completeness, LoadSpan, measure_completeness
+from load_lab.results.failures import error_start, failure_results
+from load_lab.results.limit import Limit
 from load_lab.results.operations import operation_results
 from load_lab.results.result import (
+    ErrorStart,
+    FailureResult,
     GeneratorResult,
     OperationResult,
     PercentileSource,
@@ -34,23 +38,28 @@ from load_lab.results.result import (
     TargetName,
     WebSockets,
 )
-from load_lab.results.verdict import interrupted_verdict, verdict_of
+from load_lab.results.verdict import interrupted_verdict, verdict_of, with_limit
 from load_lab.stack.engine import Engine
 
 # Completeness is polled; with this timeout, a hanging Prometheus does not block a poll for long.
 _POLL_TIMEOUT_SECONDS = 3
 
 
-def read_result(engine: Engine, run: Run, bounds: Bounds) -> Result:
-    """Return the result of a run that has ended.
+def read_result(
+    engine: Engine, run: Run, bounds: Bounds, *, accept_changes: bool = False
+) -> Result:
+    """Return the result of a run that has ended; with `accept_changes` also if settings of the
+    stack were changed during it, which the verdict then says.
 
     Raises:
         LabError: the stack changed during the run, or k6 sent nothing.
     """
-    if engine.settings() != run.settings:
+    changes = run.setting_changes
+    if engine.settings() is None or (changes and not accept_changes):
+        what = ", ".join(f"{each.name}={each.after}" for each in changes)
+        cause = f"Settings were changed ({what})" if changes else "The stack was stopped"
         raise LabError(
-            "The stack was stopped, or its settings were changed, during the run, so its result is "
-            f"not valid. k6's summary is in {run.folder}."
+            f"{cause} during the run, so its result is not valid. k6's summary is in {run.folder}."
         )
     summary = read_summary(run.summary_file)
     if run.stopped_at is not None:
@@ -60,7 +69,11 @@ def read_result(engine: Engine, run: Run, bounds: Bounds) -> Result:
     if run.interrupted:
         return metrics.model_copy(update=vars(interrupted_verdict(metrics)))
     verdict = verdict_of(metrics, summary.plan, bounds, thresholds_failed=run.thresholds_failed)
-    return _with_bottleneck(metrics.model_copy(update=vars(verdict)), run, bounds)
+    result = _with_bottleneck(metrics.model_copy(update=vars(verdict)), run, bounds)
+    if not changes:
+        return result
+    text = f"{result.verdict}; setting changed during the load: {', '.join(result.setting_changes)}"
+    return result.model_copy(update={"verdict": text})
 
 
 def _with_bottleneck(result: Result, run: Run, bounds: Bounds) -> Result:
@@ -71,6 +84,8 @@ def _with_bottleneck(result: Result, run: Run, bounds: Bounds) -> Result:
     if found.cause and point and load:
         at = load.start + point.seconds_into_test
         push_cause(run.settings.push_url, result.testid, found.cause, at)
+    if found.is_no_limit:
+        result = with_limit(result, Limit.ERRORS)
     return result.model_copy(update={"bottleneck": found})
 
 
@@ -113,6 +128,8 @@ class RunData:
     pod_cores: dict[str, float] = field(default_factory=dict)
     # Requests by status; 0: no response.
     statuses: dict[str, int] = field(default_factory=dict)
+    failures: list[FailureResult] = field(default_factory=list)
+    errors_began: ErrorStart | None = None
 
 
 def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds) -> RunData:
@@ -125,24 +142,36 @@ def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds)
     completeness = _completeness(run, summary, started)
     if not completeness.readable:
         return RunData(started, completeness, [])
+    testid, ended = run.load.testid, run.ended + 2 * PUSH_SECONDS
+    runs = queries.one_run(testid)
     try:
-        totals = read_totals(run.load.testid, started, summary.seconds, prometheus)
-        operations = operation_results(
-            run.load.testid, started, summary.seconds, bounds, prometheus
-        )
+        totals = read_totals(testid, started, summary.seconds, prometheus)
+        operations = operation_results(testid, started, summary.seconds, bounds, prometheus)
         cores = _pod_cores(run, summary, prometheus)
-        counts = prometheus.instant_by_label(
-            queries.requests(queries.load(queries.one_run(run.load.testid)), "status"),
-            "status",
-            run.ended + 2 * PUSH_SECONDS,
-        )
+        by_status = queries.requests(queries.load(runs), "status")
+        counts = prometheus.instant_by_label(by_status, "status", ended)
+        failed = prometheus.samples(queries.failed_requests(runs), started, ended)
+        redirects = prometheus.samples(queries.redirects(runs), started, ended)
+        load_windows = windows(summary.plan, totals.at, bounds) if summary.plan else []
+        point, began = find_break(load_windows), None
+        if point:
+            since = started + point.seconds_into_test - WINDOW_SECONDS - PUSH_SECONDS
+            span = (started, since, ended)
+            began = error_start(testid, failed, operations, *span, prometheus)
     except PrometheusUnavailable:
         return RunData(started, replace(completeness, prometheus=None), [])
-    load_windows = windows(summary.plan, totals.at, bounds) if summary.plan else []
-    max_rps = totals.max_rps(summary.seconds)
-    found = _percentiles(run, summary, totals)
-    statuses = {status: round(count) for status, count in sorted(counts.items())}
-    return RunData(started, completeness, load_windows, max_rps, found, operations, cores, statuses)
+    return RunData(
+        started,
+        completeness,
+        load_windows,
+        totals.max_rps(summary.seconds),
+        _percentiles(run, summary, totals),
+        operations,
+        cores,
+        {status: round(count) for status, count in sorted(counts.items())},
+        failure_results(failed, redirects, summary.plan, started),
+        began,
+    )
 
 
 def _pod_cores(run: Run, summary: Summary, prometheus: Prometheus) -> dict[str, float]:
@@ -177,7 +206,7 @@ def _percentiles(run: Run, summary: Summary, totals: Totals) -> Percentiles | No
 def _start_of_load(run: Run, summary: Summary) -> float:
     if summary.started is None:
         raise LabError(f"k6 sent nothing: {run.load.profile} has no arrival in its duration.")
-    cut_off = run.interrupted or run.lost
+    cut_off = run.interrupted or run.lost or run.page_change
     if summary.plan and summary.plan.seconds < MIN_SECONDS and not cut_off:
         raise LabError(
             f"The load lasted {summary.plan.seconds:.0f} s: too short to judge. Its counts are in "
@@ -297,7 +326,14 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         signals=run.signals,
         unseen_signals=list(run.unseen),
         statuses=data.statuses,
+        failures=data.failures,
+        errors_began=data.errors_began,
         rejections=run.rejections,
+        setting_changes=[
+            f"{each.name} from {each.before} to {each.after} after {each.at - data.started:.0f} s"
+            for each in run.setting_changes
+        ],
+        page_change=run.page_change,
     )
 
 

@@ -97,9 +97,11 @@ def run_once(
     *,
     early_stop: bool = True,
     quiet: bool = False,
+    accept_changes: bool = False,
 ) -> SingleRun:
     """Run k6, read the run back, and store its result. A ramp ends soon after its break, unless
-    `early_stop` is false. With `quiet` k6's messages go to k6.log in the run's folder.
+    `early_stop` is false. With `quiet` k6's messages go to k6.log in the run's folder;
+    `accept_changes`: settings may change during it.
 
     Raises:
         LabError: the run failed, or could not be read back; k6's files are preserved.
@@ -115,16 +117,18 @@ def run_once(
             uninterrupted("Storing what was counted first; a moment."),
             suppress(LabError, OSError),
         ):
-            _store(engine, interrupted.run, bounds, delays)
+            _store(engine, interrupted.run, bounds, delays, accept_changes)
         raise
-    single_run = _store(engine, run, bounds, delays)
+    single_run = _store(engine, run, bounds, delays, accept_changes)
     check_target_survived(run)
     return single_run
 
 
-def _store(engine: Engine, run: Run, bounds: Bounds, delays: dict[str, Any] | None) -> SingleRun:
+def _store(
+    engine: Engine, run: Run, bounds: Bounds, delays: dict[str, Any] | None, accept_changes: bool
+) -> SingleRun:
     with step("Reading the run back from Prometheus"):
-        result = read_result(engine, run, bounds)
+        result = read_result(engine, run, bounds, accept_changes=accept_changes)
         files = _files(run, result, bounds)
         machine = host(run.settings, engine.name)
         single_run = SingleRun(result, files, bounds, run.settings, machine, delays)

@@ -29,7 +29,9 @@ def run(single_run: SingleRun) -> RenderableType:
 def _early_end(result: Result) -> str:
     if not result.stopped_after or result.outcome == "interrupted":
         return ""
-    return ", stopped early, soon after the break"
+    return (
+        f", stopped early, soon after {'its pages changed' if result.page_change else 'the break'}"
+    )
 
 
 def _metrics(single_run: SingleRun) -> dict[str, str]:

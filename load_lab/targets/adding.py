@@ -32,7 +32,7 @@ def add_target(name: str, values: dict[str, Any], headers: list[str], *, replace
         document["headers"] = dict(map(_header, headers))
     file = parse_target(document, f"{name} was not added, since values are invalid")
     target = DeclaredTarget(name, file, path, is_written=False)
-    with step(f"Waiting for {target.url}{target.file.ready}"):
+    with step(f"Waiting for {target.url}{target.file.ready or ''}"):
         target.require_ready()
     path.parent.mkdir(exist_ok=True)
     part = path.with_suffix(".part")

@@ -34,6 +34,11 @@ _POLL_SECONDS = 0.2
 _POSTGRES_PORT = 5432
 # What answers in front of an app: its own threads and connections say nothing of it.
 _PROXIES = {"nginx", "haproxy", "caddy", "traefik", "envoy"}
+# Where an app answers that is ready, if its file does not say it.
+_READY_PATHS = (
+    *("/", "/health/", "/healthz", "/ready/", "/readyz", "/ping/", "/status/", "/api/"),
+    *("/login/", "/accounts/login/", "/admin/login/"),
+)
 _HINTS = {
     401: "It needs a header: --header of `lab target add`, or [headers] or [auth] in the file.",
     403: "The header's token may not read it, or ready has the wrong path.",
@@ -113,7 +118,8 @@ class DeclaredTarget:
         return credentials(self.file, self.folder)
 
     def require_ready(self) -> None:
-        """Wait until `ready` answers 200.
+        """Wait until `ready` answers 200; without a value, until one of the usual paths answers 200
+        or a redirect.
 
         Raises:
             LabError: it does not within `ready_seconds`.
@@ -132,9 +138,10 @@ class DeclaredTarget:
                 if self.is_written
                 else "name another URL or another --ready. Nothing was written"
             )
+            expected = "200" if self.file.ready else "200 or redirect"
             raise LabError(
-                f"{self.url}{self.file.ready} gave no 200 within {self.file.ready_seconds:g} s: "
-                f"{error}. Start the target, or {remedy}."
+                f"{self.url}{self.file.ready or '/'} gave no {expected} within "
+                f"{self.file.ready_seconds:g} s: {error}. Start the target, or {remedy}."
             ) from None
 
     def require_alive(self) -> None:
@@ -231,19 +238,32 @@ class DeclaredTarget:
 
     def _ask(self) -> None:
         self.check()
-        response = http.get(
-            self.url + self.file.ready,
+        statuses: dict[str, int] = {}
+        for path in self._ready_paths():
+            statuses[path] = status = self._status(path)
+            if status == httpx.codes.OK or (self.file.ready is None and 300 <= status < 400):
+                return
+        # An app that starts may answer 503 at some paths, and 404 at the others.
+        path, status = max(statuses.items(), key=lambda each: each[1] >= 500)
+        if status in _HINTS:
+            file = f"The file: {self.path}" if self.is_written else "Nothing was written."
+            others = list(statuses)[1:]
+            rest = f"Neither did {', '.join(others)} answer 200. " if others else ""
+            raise LabError(f"{self.url}{path} answers {status}. {_HINTS[status]} {rest}{file}")
+        raise _NotReadyError(f"it answers {status}")
+
+    def _ready_paths(self) -> tuple[str, ...]:
+        if self.file.ready:
+            return (self.file.ready,)
+        openapi = self.file.openapi or ""
+        return (*_READY_PATHS, *((openapi,) if openapi.startswith("/") else ()))
+
+    def _status(self, path: str) -> int:
+        return http.get(
+            self.url + path,
             timeout=self.file.ready_seconds,
             headers=self._first_credentials().headers,
-        )
-        if response.status_code in (401, 403, 404):
-            file = f"The file: {self.path}" if self.is_written else "Nothing was written."
-            raise LabError(
-                f"{self.url}{self.file.ready} answers {response.status_code}. "
-                f"{_HINTS[response.status_code]} {file}"
-            )
-        if response.status_code != httpx.codes.OK:
-            raise _NotReadyError(f"it answers {response.status_code}")
+        ).status_code
 
 
 def _connect(address: str | None) -> "psycopg.Connection[Any] | None":

@@ -124,7 +124,8 @@ Given = Annotated[
 
 class TargetFile(_Part):
     """The content of a target file. `ready` must answer 200 within `ready_seconds` before each
-    load; the first request may import for long. `named` are operations that a mix may have although
+    load, or without a value one of the usual paths 200 or a redirect; the first request may import
+    for long. `named` are operations that a mix may have although
     a word in their name says that they act, `leave_out` those that it may not have. `values` are
     those of parameters, by name. With `writes`, a mix has writing methods too. `postgres` is how to
     connect to its database, to see what its sessions wait for.
@@ -132,7 +133,7 @@ class TargetFile(_Part):
 
     url: Url
     title: str = ""
-    ready: UrlPath = "/"
+    ready: UrlPath | None = None
     ready_seconds: float = Field(default=30, gt=0, le=3600)
     mix: str | None = None
     headers: dict[str, str] = {}

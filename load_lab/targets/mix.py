@@ -50,9 +50,20 @@ class CreatedBy(_Part):
     id_from: str
 
 
+class Page(_Part):
+    """What the pages of an operation looked like: their lengths in characters, from `least` to
+    `most`, and whether one had a login form.
+    """
+
+    least: int
+    most: int
+    has_login: bool
+
+
 class Operation(_Part):
     """Requests of one name: `GET /api/orders/{id}/`. `weight` is its share, in any unit; `expect`
     the status that it answers with. With `created_by`, each request has an object of its own.
+    `page` is None unless the answers were HTML.
     """
 
     name: str
@@ -61,6 +72,7 @@ class Operation(_Part):
     expect: int = Field(ge=100, le=599)
     headers: dict[str, str] = {}
     created_by: CreatedBy | None = None
+    page: Page | None = None
     requests: tuple[Request, ...] = Field(min_length=1)
 
 

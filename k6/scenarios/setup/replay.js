@@ -6,7 +6,8 @@ import exec from 'k6/execution';
 import http from 'k6/http';
 import { fillRequest, uniqueText } from '../../lib/mix.js';
 import { readId } from '../../lib/objects.js';
-import { buildOperation } from '../../lib/operation.js';
+import { buildOperation, redirectPath } from '../../lib/operation.js';
+import { hasLogin } from '../../lib/pages.js';
 
 /** @typedef {import('../../lib/env.js').Env} Env */
 /** @typedef {import('../../lib/mix.js').Mix} Mix */
@@ -14,6 +15,12 @@ import { buildOperation } from '../../lib/operation.js';
 /** @typedef {import('../../lib/objects.js').Plan} Plan */
 /** @typedef {import('../../lib/profiles.js').Profile} Profile */
 /** @typedef {import('../../lib/operation.js').Operation} Operation */
+
+/**
+ * An operation that did not respond as the mix says. Status 0: no response; `login`: the page asks
+ * for one.
+ * @typedef {{ text: string, status: number, login?: boolean }} Failure
+ */
 
 // Requests at the same time.
 const BATCH = 4;
@@ -125,11 +132,19 @@ function requireExpected(sender, trials) {
 /**
  * @param {Operation} operation
  * @param {import('k6/http').Response} response
- * @returns {string[]} a text if the response is unexpected
+ * @returns {Failure[]} one if the response is unexpected
  */
-function failure({ name, family, isExpected }, { status, error }) {
-  if (isExpected(status)) return [];
-  return [`${name}: ${status || `no response (${error})`}, expected ${family}xx`];
+function failure({ name, family, isExpected, page }, response) {
+  const { status, error } = response;
+  if (!isExpected(status)) {
+    const to = redirectPath(response);
+    const answer = status ? `${status}${to && ` to ${to}`}` : `no response (${error})`;
+    return [{ text: `${name}: ${answer}, expected ${family}xx`, status }];
+  }
+  if (!page || page.has_login || !hasLogin(`${response.body || ''}`)) return [];
+  return [
+    { text: `${name}: ${status} with a login form that the page had not`, status, login: true },
+  ];
 }
 
 /**
@@ -167,25 +182,45 @@ function idOf(operation, response, { id_from }) {
   const failures = failure(operation, response);
   const id = failures.length > 0 ? '' : readId(response, id_from);
   if (id) return id;
-  const [problem = `${operation.name}: its answer has no ${id_from}`] = failures;
-  throw new Error(
-    `An object for the load could not be created: ${problem}. Make the mix again: lab mix make NAME.`,
+  const [{ text } = { text: `${operation.name}: its answer has no ${id_from}` }] = failures;
+  throw new Error(`An object for the load could not be created: ${text}. ${adviceFor(failures)}`);
+}
+
+/**
+ * @param {Failure[]} failures
+ * @param {number} operations
+ */
+export function failureMessage(failures, operations) {
+  const named = failures.slice(0, NAMED_FAILURES).map(({ text }) => text);
+  const rest = failures.length - named.length;
+  return (
+    `${failures.length} of ${operations} operations did not respond as the mix says: ` +
+    `${named.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}. ${adviceFor(failures)}`
   );
 }
 
 /**
- * @param {string[]} failures
- * @param {number} operations
+ * Return what helps, by the most frequent kind of failure. A new mix helps if addresses are gone.
+ * @param {Failure[]} failures
  */
-export function failureMessage(failures, operations) {
-  const named = failures.slice(0, NAMED_FAILURES);
-  const rest = failures.length - named.length;
-  return (
-    `${failures.length} of ${operations} operations did not respond as the mix says: ` +
-    `${named.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}. ` +
-    'Make the mix again: lab mix make NAME.'
-  );
+function adviceFor(failures) {
+  const counts = ADVICE.map(([, applies]) => failures.filter(applies).length);
+  const most = counts.indexOf(Math.max(...counts));
+  return failures.length > 0 && counts[most] > 0 ? ADVICE[most][0] : MAKE_AGAIN;
 }
+
+const MAKE_AGAIN = 'Make the mix again: lab mix make NAME.';
+/** @type {[string, (failure: Failure) => boolean][]} */
+const ADVICE = [
+  [
+    "Log in again: renew the session or token of the target's file ([auth] or [headers]).",
+    ({ status, login }) =>
+      !!login || [401, 403].includes(status) || (status >= 300 && status < 400),
+  ],
+  ["See the target's log.", ({ status }) => status >= 500],
+  ['Is the target running? See its log.', ({ status }) => status === 0],
+  [MAKE_AGAIN, ({ status }) => status >= 400 && status < 500 && ![401, 403].includes(status)],
+];
 
 /** @param {Env} env */
 export function describe({ options }) {

@@ -10,7 +10,8 @@ import httpx
 from lab_settings.messages import shorten
 
 from load_lab.errors import LabError
-from load_lab.targets.mix import SAFE_METHODS, Method
+from load_lab.targets.mix import SAFE_METHODS, Method, Page
+from load_lab.targets.seen_pages import page_of
 
 # Seconds for a request with its answer.
 _TIMEOUT = 10.0
@@ -29,7 +30,7 @@ _JSON_WEB_TOKEN = re.compile(r"eyJ[\w-]+(\.[\w-]+)*")
 class Exchange:
     """The answer to a request. `status` is None if there was none; `problem` is empty if it was
     2xx; `body` is empty unless it is JSON, or the page of a 2xx; `challenge` is the scheme of
-    WWW-Authenticate, and `location` the header of that name.
+    WWW-Authenticate, `location` the header of that name, and `page` what a load compares.
     """
 
     status: int | None = None
@@ -38,6 +39,7 @@ class Exchange:
     challenge: str = ""
     location: str = ""
     is_page: bool = False
+    page: Page | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,8 @@ def _send(client: httpx.Client, request: httpx.Request) -> Exchange:
     is_page = response.is_success and "html" in media_type
     body = body if "json" in media_type or is_page else b""
     if response.is_success:
-        return Exchange(status, body=body, location=location, is_page=is_page)
+        page = page_of(body) if is_page else None
+        return Exchange(status, body=body, location=location, is_page=is_page, page=page)
     if response.has_redirect_location:
         return Exchange(status, f"redirects to {shorten(location)}", location=location)
     challenge = response.headers.get("www-authenticate", "").partition(" ")[0]

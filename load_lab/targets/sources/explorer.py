@@ -8,7 +8,8 @@ import httpx
 
 from load_lab.console import note
 from load_lab.errors import LabError
-from load_lab.targets.mix import SAFE_METHODS, LeftOut, Operation, Request
+from load_lab.targets.mix import SAFE_METHODS, LeftOut, Operation, Page, Request
+from load_lab.targets.seen_pages import together
 from load_lab.targets.sources.candidates import (
     ADDRESSES,
     Candidate,
@@ -90,6 +91,7 @@ class _Entry:
     operation: ApiOperation
     tries: Tries[Candidate] = field(default_factory=Tries)
     addresses: list[str] = field(default_factory=list)
+    pages: list[Page | None] = field(default_factory=list)
     sent: set[str] = field(default_factory=set)
     expect: int = 0
     first: Exchange | None = None
@@ -133,6 +135,7 @@ class _Exploration:
                 weight=1,
                 expect=entry.expect,
                 headers=operation.request_headers,
+                page=together(entry.pages),
                 requests=tuple(Request(path=path) for path in entry.addresses),
             )
         if entry.unsafe and entry.first:
@@ -199,6 +202,7 @@ class _Exploration:
             # A mix has one status for an operation.
             if exchange.status == entry.expect:
                 entry.addresses.append(candidate.path)
+                entry.pages.append(exchange.page)
         return exchange
 
 

@@ -10,6 +10,7 @@ import httpx
 
 from load_lab.errors import LabError
 from load_lab.targets.mix import SAFE_METHODS, Arrival, LeftOut, Mix, Operation
+from load_lab.targets.seen_pages import together
 from load_lab.targets.sources.exchange import Exchange, send
 from load_lab.targets.sources.tries import Tries
 
@@ -63,7 +64,7 @@ class _Found:
 
     def __init__(self, operation: Operation, client: httpx.Client) -> None:
         self.operation, self._client = operation, client
-        self._statuses: dict[str, int | None] = {}
+        self._answers: dict[str, Exchange] = {}
         # The first answer that is no 2xx. Its address may be a secret.
         self.failure = Exchange()
         if operation.method in SAFE_METHODS:
@@ -71,14 +72,14 @@ class _Found:
             Tries[str]().run(self._send, paths, enough=len(paths), most_failures=len(paths))
         is_read = operation.method in SAFE_METHODS
         requests = enumerate(operation.requests)
-        kept = [i for i, each in requests if not is_read or each.path in self._statuses]
+        kept = [i for i, each in requests if not is_read or each.path in self._answers]
         # The new positions of the addresses that stay, by the old ones.
         self.kept = {old: new for new, old in enumerate(kept)}
 
     def _send(self, path: str) -> Exchange:
         exchange = send(self._client, self.operation.method, path, headers=self.operation.headers)
         if not exchange.problem:
-            self._statuses[path] = exchange.status
+            self._answers[path] = replace(exchange, body=b"")
         elif not self.failure.problem:
             self.failure = replace(exchange, body=b"")
         return exchange
@@ -88,10 +89,11 @@ class _Found:
         operation = self.operation
         share = len(self.kept) / len(operation.requests)
         requests = tuple(operation.requests[i] for i in self.kept)
-        statuses = Counter(self._statuses.get(each.path) for each in requests)
-        expect = statuses.most_common(1)[0][0] or operation.expect
+        answers = [self._answers.get(each.path, Exchange()) for each in requests]
+        expect = Counter(each.status for each in answers).most_common(1)[0][0] or operation.expect
+        page = together(each.page for each in answers)
         update = {"requests": requests, "weight": operation.weight * share, "expect": expect}
-        return operation.model_copy(update=update)
+        return operation.model_copy(update=update | {"page": page})
 
 
 def _arrivals(arrivals: Sequence[Arrival], found: Sequence[_Found]) -> Iterator[Arrival]:

@@ -11,6 +11,7 @@ from load_lab.diagnosis.period import Period
 from load_lab.diagnosis.reading import limits_of
 from load_lab.diagnosis.split import split_of
 from load_lab.machine.cpu_use import CpuUse
+from load_lab.results.result import ErrorStart
 from load_lab.settings import load_settings
 
 CALM_CPU = CpuUse(0, target=0.1, load=0.2, services={"backend": 0.05, "postgres": 0.02})
@@ -307,6 +308,55 @@ def test_workers_are_busy_while_connections_wait_for_them():
     """Of those that clients gave up, no connection is left."""
     facts = _facts(in_flight=1.1, queued=7.0, awaited={"postgres": 1.0}, threads={"outside": 1.8})
     assert diagnose(facts).cause == causes.SLOTS.name
+
+
+_BEGAN = ErrorStart(after=20, operations=4, of=6, lasting=True)
+_IDLE = {
+    **{"by_errors": True, "failed": 400, "slots": 16, "in_flight": 0.2, "queued": 0.0},
+    **{"awaited": {}, "threads": {}, "sessions": {}},
+}
+
+
+def test_errors_that_begin_at_one_moment_while_nothing_is_full_are_no_limit():
+    found = diagnose(_facts(**_IDLE, began=_BEGAN, advice="log in again"))
+    assert found.is_no_limit
+    assert found.cause is None
+    assert (
+        "no limit of the target: errors began at one moment, 20 s into the load" in found.headline
+    )
+    assert "at 4 of 6 operations, while no part was full" in found.headline
+    assert found.remedy == "log in again"
+    missing = diagnose(_facts(**_IDLE, unloaded=404))
+    assert missing.is_no_limit
+    assert "most errors are 404" in missing.headline
+    other = diagnose(_facts(**_IDLE))
+    assert not other.is_no_limit
+    assert other.headline == "not clear: requests failed, and no part of the target was full"
+
+
+@pytest.mark.parametrize(
+    ("values", "cause"),
+    [
+        ({"max_connections": 20, "most_sessions": 16.0}, causes.MAX_CONNECTIONS),
+        ({"killed": {"server": 0.5}}, causes.MEMORY),
+        ({"rejections": {"limit": 390}}, causes.REQUEST_LIMIT),
+        ({"rejections": {"connections": 390}}, causes.NGINX_CONNECTIONS),
+        ({"cpu": FULL_CPU, "server_cpu": 0.8, "waited": 1.1}, causes.BACKEND_CPU),
+        (
+            {"slots": 2, "in_flight": 2.0, "awaited": {"postgres": 1.9}, "sessions": {"idle": 2.0}},
+            causes.SLOTS,
+        ),
+    ],
+)
+def test_errors_at_one_moment_do_not_hide_what_is_full(values, cause):
+    found = diagnose(_facts(**(_IDLE | values), began=_BEGAN))
+    assert found.cause == cause.name
+    assert not found.is_no_limit
+
+
+def test_shedding_at_one_moment_is_a_symptom():
+    found = diagnose(_facts(**_IDLE | {"slots": 2}, began=_BEGAN, rejections={"shed": 400}))
+    assert not found.is_no_limit
 
 
 def test_a_few_refused_requests_are_not_the_cause():

@@ -69,6 +69,8 @@ def target(lab, api, name):
     assert made.code == 0, made.err
     assert len(made.json["operations"]) == 14
     assert {each["status"] for each in made.json["left_out"]} == {None, 301, 403, 404, 500}
+    # Of HTML alone.
+    assert '"page"' not in (project().targets / f"{name}.mix.json").read_text()
     return name
 
 
@@ -255,7 +257,7 @@ def test_host_that_can_not_be_found_is_one_message(lab, stack, tmp_path):
     path.write_text('url = "http://shop.invalid"\nready_seconds = 0.5')
     result = lab("k6", "smoke", "--target", str(path), "--yes-load", "shop.invalid")
     assert result.is_one_message(1)
-    assert "gave no 200 within 0.5 s" in result.err
+    assert "gave no 200 or redirect within 0.5 s" in result.err
 
 
 @pytest.mark.full
