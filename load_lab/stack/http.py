@@ -30,14 +30,23 @@ def get(
     params: Mapping[str, str] | None = None,
 ) -> httpx.Response:
     """Like httpx.get, with the CA certificates loaded once."""
-    named = {"User-Agent": USER_AGENT, **(headers or {})}
-    return httpx.get(url, timeout=timeout, headers=named, params=params, verify=certificates())
+    return httpx.get(
+        url, timeout=timeout, headers=_named(headers), params=params, verify=certificates()
+    )
 
 
 def client(base_url: str, headers: Mapping[str, str] | None = None, **options: Any) -> httpx.Client:
     """Like httpx.Client, with the CA certificates loaded once."""
-    named = {"User-Agent": USER_AGENT, **(headers or {})}
-    return httpx.Client(base_url=base_url, headers=named, verify=certificates(), **options)
+    return httpx.Client(
+        base_url=base_url, headers=_named(headers), verify=certificates(), **options
+    )
+
+
+def _named(headers: Mapping[str, str] | None) -> httpx.Headers:
+    """Return the headers with the lab's User-Agent, unless they have one."""
+    named = httpx.Headers({"User-Agent": USER_AGENT})
+    named.update(headers or {})
+    return named
 
 
 def address(url: str) -> tuple[str, int]:

@@ -17,6 +17,8 @@ from load_lab.targets.file import VARIABLE, parse_target
 
 # Headers whose value is a secret: it belongs into a variable.
 _SECRET_HEADERS = re.compile(r"authorization|cookie|token|key|secret|session|csrf", re.IGNORECASE)
+# Their commands run where the files of this folder are not.
+_ELSEWHERE = frozenset({"docker", "docker-compose", "kubectl", "nerdctl", "podman", "ssh"})
 
 
 def add_target(name: str, values: dict[str, Any], headers: list[str], *, replace: bool) -> Path:
@@ -64,14 +66,19 @@ def _from_folder(folder: Path, values: dict[str, Any]) -> dict[str, Any]:
                 f"There is no program {shorten(manage[0])} here to read the routes. Type it as you "
                 "start it in this folder: --manage 'venv/bin/python manage.py'"
             )
-        named["manage"] = [_relative(word, folder) for word in manage]
+        is_here = Path(manage[0]).name not in _ELSEWHERE
+        program = _relative(manage[0], folder) if "/" in manage[0] else manage[0]
+        named["manage"] = [
+            program,
+            *(_relative(word, folder) if is_here else word for word in manage[1:]),
+        ]
     if openapi := values.get("openapi"):
         named["openapi"] = _relative(openapi, folder)
     return named
 
 
 def _relative(word: str, folder: Path) -> str:
-    is_file = not Path(word).is_absolute() and Path(word).exists()
+    is_file = not Path(word).is_absolute() and Path(word).is_file()
     return os.path.relpath(word, folder) if is_file else word
 
 

@@ -219,7 +219,7 @@ def _require_known(names: Iterable[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
             nearest = get_close_matches(name, known, cutoff=0.4) or sorted(known)[:_NEAREST]
-            raise UsageError(f"Nothing is called {name!r}. The nearest: {', '.join(nearest)}")
+            raise UsageError(f"No operation is named {name!r}. Similar names: {', '.join(nearest)}")
 
 
 def _from_routes(target: DeclaredTarget) -> Described:
@@ -265,8 +265,8 @@ def _known_templates(target: DeclaredTarget) -> list[str | Template]:
         operations = _document(target).operations
         reads = [each for each in operations if each.method in SAFE_METHODS]
         return [
-            *(each.template for each in operations),
             *(Template(each.method, each.template, views=each.views) for each in reads),
+            *(each.template for each in operations),
         ]
     return list(_templates(target)) if target.file.manage else []
 
@@ -288,7 +288,7 @@ def _explored(
     target.require_ready()
     operations = described.operations
     with (
-        step(f"Asking {len(operations)} operations of {target.url}"),
+        step(f"Sending requests of {len(operations)} operations to {target.url}"),
         _client(target, httpx.Limits()) as client,
         http.client(target.url) as stranger,
     ):
@@ -361,7 +361,9 @@ def _document(target: DeclaredTarget) -> Described:
 
     def load(address: str) -> str:
         parts = urlsplit(address)
-        if parts[:2] != own or (address != location and stem_of_path(parts.path)):
+        if parts[:2] != own or (
+            address != location and stem_of_path(f"{parts.path}?{parts.query}")
+        ):
             raise UsageError(f"{address} is not read: another host than {location}, or not safe.")
         return _fetch(address, target) if own[0] else _read(Path(address))
 

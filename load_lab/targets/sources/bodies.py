@@ -27,7 +27,7 @@ _MOST_TRIED = 8
 _REPAIRABLE = frozenset({400, 409, 422, 500})
 _FINAL = frozenset({401, 403, 405})
 _MOST_REPAIRS = 8
-_MOST_BODIES = 24
+_MOST_REQUESTS = 24
 _MOST_CHANGES = 6
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _RUN_DIGITS = 5
@@ -213,7 +213,7 @@ class Trials:
         bodies: Bodies | None,
         drafts: Iterable[Fields | None],
     ) -> Found:
-        tries, found = Tries[Fields | None](), Found()
+        tries, found, sent_before = Tries[Fields | None](), Found(), self._sent
 
         def send_each(fields: Fields | None) -> Exchange:
             for path in paths:
@@ -222,11 +222,12 @@ class Trials:
                 if found.last.problem:
                     break
                 found.exchanges.append(found.last)
-            tries.is_over = found.last.status in _FINAL
+            is_enough = self._sent - sent_before >= _MOST_REQUESTS
+            tries.is_over = bool(found.last.problem) and (is_enough or found.last.status in _FINAL)
             return found.last
 
         attempts = _repaired(drafts, bodies, tries)
-        tries.run(send_each, attempts, enough=1, most_failures=_MOST_BODIES)
+        tries.run(send_each, attempts, enough=1, most_failures=_MOST_REQUESTS)
         found.fields = next(iter(tries.accepted), None)
         return found
 

@@ -52,7 +52,7 @@ class ApiOperation:
     views: tuple[str, ...] = ()
     headers: tuple[Parameter, ...] = ()
     cookies: tuple[Parameter, ...] = ()
-    patterns: Mapping[str, str] = field(default_factory=dict, compare=False)
+    patterns: tuple[tuple[str, str], ...] = ()
     request_body: Node = field(default=Node(None, Document(None)), compare=False, repr=False)
 
     @property
@@ -74,6 +74,11 @@ class ApiOperation:
     def body(self) -> BodyType | None:
         """Return the body that it takes; None for DELETE, and if it is neither JSON nor a form."""
         return None if self.method == "DELETE" else read_body_type(self.request_body)
+
+    @property
+    def takes_list(self) -> bool:
+        media = self.request_body.at("content").members()
+        return any(each.at("schema").at("type").text() == "array" for _, each in media)
 
     @property
     def has_unknown_body(self) -> bool:

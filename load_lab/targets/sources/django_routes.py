@@ -117,18 +117,19 @@ def views(view: Any) -> "dict[str, list[str]]":
 
     HEAD and OPTIONS are left out: Django answers them itself.
     """
-    view = undecorated(view)
+    outer, view = view, undecorated(view)
     view_class = class_of(view)
     name = getattr(view_class or view, "__name__", type(view).__name__)
+    names = list(dict.fromkeys([name, getattr(outer, "__name__", name)]))
     allowed = getattr(view_class, "http_method_names", None)
     if not allowed:
-        return {"GET": [name]}
+        return {"GET": names}
     options = getattr(view, "view_initkwargs", None) or getattr(view, "initkwargs", None) or {}
     # A view set names the method of each action.
     actions = getattr(view, "actions", None) or {}
     implemented = actions or [m for m in allowed if hasattr(view_class, m)]
     return {
-        method.upper(): [name] + ([actions[method]] if method in actions else [])
+        method.upper(): names + ([actions[method]] if method in actions else [])
         for method in options.get("http_method_names", allowed)
         if method in implemented and method not in ("head", "options", "trace")
     }
@@ -146,8 +147,9 @@ def undecorated(view: Any) -> Any:
     found, waiting = [view], [view]
     while waiting and len(found) < 50:
         each = waiting.pop(0)
-        inner = [getattr(each, "__wrapped__", None), getattr(each, "func", None)]
-        inner += map(contents, getattr(each, "__closure__", None) or ())
+        inner = [getattr(each, "__wrapped__", None) or getattr(each, "func", None)]
+        if not inner[0]:
+            inner = [contents(cell) for cell in getattr(each, "__closure__", None) or ()]
         new = [it for it in inner if callable(it) and not any(it is other for other in found)]
         found += new
         waiting += new

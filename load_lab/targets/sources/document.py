@@ -23,6 +23,10 @@ Load = Callable[[str], str]
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 
+# Members whose content is data.
+_DATA = ("example", "examples", "default", "enum", "const")
+
+
 class Document:
     """A document, and those to which it refers: `load` returns their text, if they can be had."""
 
@@ -61,7 +65,9 @@ class Node:
 
     def at(self, key: str) -> "Node":
         value = self._value.get(key) if isinstance(self._value, dict) else None
-        return Node(value, self._document)
+        # What is data refers to no other file.
+        is_data = key in _DATA
+        return Node(value, Document(self._document.content) if is_data else self._document)
 
     def members(self) -> Iterator[tuple[str, "Node"]]:
         """Yield names and values of an object."""
@@ -81,7 +87,11 @@ class Node:
 
     def json(self) -> Json:
         """Return the part as it is."""
-        return cast(Json, json.loads(json.dumps(self._value, default=str)))
+        try:
+            return cast(Json, json.loads(json.dumps(self._value, default=str)))
+        # YAML can have a list within itself.
+        except (ValueError, RecursionError):
+            return None
 
     @property
     def exists(self) -> bool:

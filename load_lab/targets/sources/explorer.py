@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 
 import httpx
 
@@ -78,29 +78,28 @@ def templates_of(operations: Sequence[ApiOperation]) -> Templates:
     """Return the templates, also of operations that are never sent: `/users/logout/` would fit
     `/users/{id}/`.
     """
-    return Templates(Template(each.method, each.template, each.patterns) for each in operations)
+    return Templates(map(_template, operations))
+
+
+def _template(operation: ApiOperation) -> Template:
+    return Template(operation.method, operation.template, dict(operation.patterns))
 
 
 @dataclass
 class _Entry:
-    """An operation, and what was found out about it: the answer to its first request, what was
-    tried, the `addresses` that were answered with the status `expect`, and the most telling refusal
-    with its address.
+    """An operation, and what was found out about it: the answer to its first request; what was
+    tried, of which all that is accepted has the status `expect`; its pages; and the refusal that
+    tells most, with its address.
     """
 
     operation: ApiOperation
     tries: Tries[Candidate] = field(default_factory=Tries)
-    addresses: list[str] = field(default_factory=list)
     pages: list[Page | None] = field(default_factory=list)
     sent: set[str] = field(default_factory=set)
     expect: int = 0
     first: Exchange | None = None
     refusal: tuple[str, Exchange] | None = None
     unsafe: str = ""
-
-    @cached_property
-    def own(self) -> Templates:
-        return templates_of([self.operation])
 
 
 class _Exploration:
@@ -127,8 +126,8 @@ class _Exploration:
 
     def outcome(self, entry: _Entry) -> Operation | LeftOut:
         """Return the operation for a mix, where all have the same share, or why it is none."""
-        operation = entry.operation
-        if entry.addresses:
+        operation, paths = entry.operation, [each.path for each in entry.tries.accepted]
+        if entry.tries.accepted:
             return Operation(
                 name=operation.name,
                 method=operation.method,
@@ -136,7 +135,7 @@ class _Exploration:
                 expect=entry.expect,
                 headers=operation.request_headers,
                 page=together(entry.pages),
-                requests=tuple(Request(path=path) for path in entry.addresses),
+                requests=tuple(Request(path=path) for path in paths),
             )
         if entry.unsafe and entry.first:
             return LeftOut(name=operation.name, status=entry.first.status, reason=entry.unsafe)
@@ -151,7 +150,7 @@ class _Exploration:
 
     def _extend(self, entry: _Entry, goal: int, seed: int) -> bool:
         """Send requests until the operation has so many addresses. Return whether it has more."""
-        before = len(entry.addresses)
+        before = len(entry.tries.accepted)
         for origin, candidates in find_candidates(entry.operation, self._known, seed):
             allowed = (each for each in candidates if self._is_allowed(entry, each))
             send_one = partial(self._send, entry)
@@ -161,7 +160,7 @@ class _Exploration:
             # Less certain values are not needed then.
             if entry.tries.has_accepted(origin) and origin != ADDRESSES:
                 break
-        return len(entry.addresses) > before
+        return len(entry.tries.accepted) > before
 
     def _is_allowed(self, entry: _Entry, candidate: Candidate) -> bool:
         """Tell whether it is new, belongs to this operation, and has no value that writes: an
@@ -172,9 +171,9 @@ class _Exploration:
         template = entry.operation.template
         # An address in place of a parameter belongs to no other operation.
         is_address = template.startswith("{")
-        is_own = match.template.shape == shape(template) if match else is_address
-        # Two routes of one shape may have different regular expressions.
-        is_own &= is_address or entry.own.match(path) is not None
+        fits = _template(entry.operation).fits(candidate.values)
+        # No template may match a value that has a slash.
+        is_own = is_address or (fits and (not match or match.template.shape == shape(template)))
         is_safe = self._safety.allows(entry.operation) or not stem_of_path(candidate.path)
         is_here = candidate.path.startswith("/")
         return is_here and candidate.path not in entry.sent and is_own and is_safe
@@ -199,10 +198,9 @@ class _Exploration:
         elif not entry.unsafe:
             self._known.learn(operation.template, candidate.values, exchange)
             entry.expect = entry.expect or exchange.status or 0
-            # A mix has one status for an operation.
-            if exchange.status == entry.expect:
-                entry.addresses.append(candidate.path)
-                entry.pages.append(exchange.page)
+            if exchange.status != entry.expect:
+                return replace(exchange, problem="a mix has one status for an operation")
+            entry.pages.append(exchange.page)
         return exchange
 
 

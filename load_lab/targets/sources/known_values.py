@@ -38,6 +38,7 @@ _MOST_CHARACTERS = 200
 # What is an example for bodies: so many of a list, and of a field, none longer.
 _MOST_EXAMPLES = 20
 _LONGEST_EXAMPLE = 2000
+_LARGEST_EXAMPLE = 100
 
 _T = TypeVar("_T")
 
@@ -45,7 +46,7 @@ _T = TypeVar("_T")
 @dataclass(frozen=True)
 class Item:
     """An item of a list. `outer`: values in the path of the list; `fields` by `plain` name. An item
-    that is no object has one field "".
+    that is no object has one field "". The first ones have the whole `document`.
     """
 
     outer: Values
@@ -154,15 +155,17 @@ class KnownValues:
         for each in found:
             fields = dict(_item_fields(each))
             if len(items) < _MOST_VALUES and fields:
-                items.append(Item(values, fields, each))
+                is_example = len(items) < _MOST_EXAMPLES
+                items.append(Item(values, fields, each if is_example else None))
         for name, value in _fields(document):
             self._learn_field(plain(name), value)
             self._learn_address(_text(value))
 
     def _learn_field(self, name: str, value: Json) -> None:
         known = self._fields[name]
+        is_large = isinstance(value, list | dict) and len(value) > _LARGEST_EXAMPLE
         most = _MOST_VALUES if _text(value) else _MOST_EXAMPLES
-        if name and len(known) < most and value not in (None, "", [], {}):
+        if name and len(known) < most and not is_large and value not in (None, "", [], {}):
             text = json.dumps(value)
             if len(text) <= _LONGEST_EXAMPLE:
                 known[text] = value

@@ -70,7 +70,7 @@ def read_log(
             broken += 1
             text = line.decode(errors="backslashreplace").strip()
             first = first or f"line {count}: {shorten(text)}"
-            yield LeftOut(name="lines", reason=f"of no known format; the first is {first}")
+            yield LeftOut(name="lines", reason="of no known format")
             if count == broken == _FIRST_LINES:
                 break
         elif parsed.host not in ("", own_host):
@@ -78,6 +78,12 @@ def read_log(
         else:
             are_whole &= time.is_integer()
             yield _below(base_path, parsed.request)._replace(time=time if keep_times else None)
+    _tell_broken(path, count, broken, first)
+    if keep_times and are_whole:
+        note("The log has whole seconds: its requests are spread evenly over each.")
+
+
+def _tell_broken(path: Path, count: int, broken: int, first: str) -> None:
     if not count:
         raise UsageError(f"{path} is empty. Expected: {_EXPECTED}.")
     # A few lines may be cut off, or of another format before it was changed.
@@ -86,8 +92,9 @@ def read_log(
             f"{path} has no access log of a known format. Expected: {_EXPECTED}. Its first other "
             f"one is {first}"
         )
-    if keep_times and are_whole:
-        note("The log has whole seconds: its requests are spread evenly over each.")
+    # Not in the mix, which people share: it may have a secret.
+    if broken:
+        note(f"{broken} of {count} lines could not be read; the first is {first}")
 
 
 class _LabLine(BaseModel):
@@ -151,7 +158,7 @@ def _parse_combined(line: bytes) -> _Line | None:
     if parts := _ADDRESS.fullmatch(target):
         authority, rest = parts.groups()
         # Without user and password.
-        host = host_of(target) or shorten(encoded(authority.rpartition("@")[2].lower()))
+        host = shorten(encoded(host_of(target) or authority.rpartition("@")[2].lower()))
         target = rest if rest.startswith("/") else f"/{rest}"
     return _Line(time, Observed(method, encoded(target), int(status)), host)
 
@@ -166,8 +173,10 @@ def _own_host(path: Path, url: str) -> str:
     that most of the first requests name; "" if there is none.
     """
     own = host_of(url) or ""
-    # What can't be read twice: a pipe.
-    lines = islice(_lines(path), _HOST_LINES) if path.is_file() else ()
+    # A pipe can't be read twice.
+    if not path.is_file():
+        return own
+    lines = islice(_lines(path), _HOST_LINES)
     hosts = Counter(parsed.host for line in lines if (parsed := _parse_combined(line)))
     host, count = hosts.most_common(1)[0] if hosts else ("", 0)
     return own if own in hosts else host if count * 2 > hosts.total() else ""

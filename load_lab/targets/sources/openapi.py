@@ -14,7 +14,7 @@ from load_lab.targets.sources.described import ApiOperation, Described, Paramete
 from load_lab.targets.sources.document import Json, Load, Node, parse_document, text_of
 from load_lab.targets.sources.paths import below, parameter_names, words
 from load_lab.targets.sources.safety import credential_in_form
-from load_lab.targets.sources.schemas import FORMATS, read_examples, read_schema
+from load_lab.targets.sources.schemas import FORMATS, Schema, read_examples, read_schema
 
 _METHODS: Final[dict[str, Method]] = {method.lower(): method for method in get_args(Method)}
 _READ_VERSIONS = re.compile(r"3\.[01](\..*)?")
@@ -190,21 +190,25 @@ def _parameter(place: str, name: str, node: Node) -> Parameter:
     path names what must exist: no type gives it a value.
     """
     contents = [media for _, media in node.at("content").members()]
-    schema = read_schema(next((each.at("schema") for each in contents), node.at("schema")))
-    examples = [each for holder in (node, *contents) for each in read_examples(holder, schema)]
-    schemas = [schema, *([schema.items] if schema.items else [])]
+    described = next((each.at("schema") for each in contents), node.at("schema"))
+    alternatives = [*described.at("anyOf").elements(), *described.at("oneOf").elements()]
+    schemas = [read_schema(each) for each in (described, *alternatives)]
+    examples = [e for holder in (node, *contents) for e in read_examples(holder, schemas[0])]
+    schemas += [each.items for each in schemas if each.items]
     for each in schemas:
         examples += [*each.examples, *each.choices]
-    last = schemas[-1]
-    if last.kind == "boolean":
+    if any(each.kind == "boolean" for each in schemas):
         examples += [True, False]
-    guesses: list[Json] = []
-    if last.kind in ("integer", "number"):
-        lowest = [] if last.minimum is None else [last.minimum]
-        guesses = [*lowest, _SIZES.get((words(name) or [""])[-1], 1)]
-    elif value := FORMATS.get(last.format):
-        guesses = [value]
+    guesses = [guess for each in schemas for guess in _guesses(name, each)]
     return Parameter(name, _texts(examples), () if place == "path" else _texts(guesses))
+
+
+def _guesses(name: str, schema: Schema) -> list[Json]:
+    """Return what the type of a parameter allows."""
+    if schema.kind in ("integer", "number"):
+        lowest = [] if schema.minimum is None else [schema.minimum]
+        return [*lowest, _SIZES.get((words(name) or [""])[-1], 1)]
+    return [FORMATS[schema.format]] if schema.format in FORMATS else []
 
 
 def _texts(values: list[Json]) -> tuple[str, ...]:

@@ -54,14 +54,20 @@ class Template:
     def shape(self) -> str:
         return shape(self.path_template)
 
+    def fits(self, values: Values) -> bool:
+        """Return whether each value matches the regular expression of its parameter."""
+        names = parameter_names(self.path_template)
+        patterns = (_pattern(self.patterns.get(name) or ".+") for name in names)
+        return all(map(re.fullmatch, patterns, values))
+
     def values(self, name: str) -> tuple[str, ...]:
         """Return the values of a parameter whose regular expression lists them: `en|de`; and those
         of a suffix for the format.
         """
         pattern = self.patterns.get(name, "")
-        if name == "format":
-            fitting = (text for text in _FORMATS if re.fullmatch(_pattern(pattern), text))
-            return tuple(fitting)[:1]
+        fitting = [text for text in _FORMATS if re.fullmatch(_pattern(pattern), text)]
+        if name == "format" and fitting:
+            return (fitting[0],)
         texts = _GROUP.sub(r"\1", pattern).split("|")
         return tuple(re.sub(r"\\(.)", r"\1", text) for text in texts if _LITERAL.fullmatch(text))
 
@@ -127,12 +133,13 @@ class Match(NamedTuple):
 
 class Templates:
     """Finds the template of a path. Those with fewer parameters come first, then the order in which
-    the target tries them.
+    the target tries them; of equal ones, the first is known.
     """
 
     def __init__(self, templates: Iterable[str | Template]) -> None:
-        read = map(_as_template, templates)
-        known = {(each.path_template, *sorted(each.patterns.items())): each for each in read}
+        known: dict[tuple[object, ...], Template] = {}
+        for each in map(_as_template, templates):
+            known.setdefault((each.path_template, *sorted(each.patterns.items())), each)
         self._known = sorted(known.values(), key=lambda each: each.path_template.count("{"))
         # One regular expression for all of them is 30 times slower, for 300 templates.
         self._by_prefix: dict[str, list[tuple[int, re.Pattern[str]]]] = defaultdict(list)

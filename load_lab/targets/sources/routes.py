@@ -94,7 +94,7 @@ def route_operation(template: Template) -> ApiOperation:
         query=(),
         credentials=(),
         views=template.views,
-        patterns=template.patterns,
+        patterns=tuple(sorted(template.patterns.items())),
     )
 
 

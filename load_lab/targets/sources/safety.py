@@ -183,7 +183,7 @@ def _extra(operation: ApiOperation) -> str:
         return "Django's admin"
     if {"JavaScriptCatalog", "JSONCatalog"} & set(operation.views):
         return "a catalogue of translations"
-    if "format" in operation.patterns and _SUFFIX.search(operation.template):
+    if "format" in dict(operation.patterns) and _SUFFIX.search(operation.template):
         return "the same as another, with a suffix for the format"
     return "a sitemap" if _SITEMAP.search(operation.template) else ""
 
@@ -328,9 +328,9 @@ def _credential_word(name: str) -> str | None:
     decoded = unquote_plus(name)
     compact = re.sub(r"[^a-z]", "", decoded.lower())
     parts = (part for part in _SECRET_PARTS if part in compact)
-    return next(parts, None) or next(
-        (word for word in words(decoded) if word in _SECRET_WORDS), None
-    )
+    # `OTPcode` has the words `otp` and `code`, `userPin` has `pin`.
+    found = (*words(decoded), *map(str.lower, re.findall("[A-Z]+|[a-z]+", decoded)))
+    return next(parts, None) or next((word for word in found if word in _SECRET_WORDS), None)
 
 
 def _keys(document: Any) -> Iterator[str]:

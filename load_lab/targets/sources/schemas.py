@@ -74,19 +74,31 @@ class BodyType:
         return "&".join(pairs)
 
 
-def read_schema(node: Node, levels: int = _MOST_LEVELS) -> Schema:
+def read_schema(node: Node) -> Schema:
     """Read a schema with those that it is composed of; of alternatives, the first."""
+    return _read_schema(node, _MOST_LEVELS, {})
+
+
+def _read_schema(node: Node, levels: int, known: dict[tuple[int, int], Schema]) -> Schema:
+    """Read a schema once for each place and level: it may contain itself several times."""
+    place = (node.place, levels)
+    if place not in known:
+        known[place] = _read_parts(node, levels, known)
+    return known[place]
+
+
+def _read_parts(node: Node, levels: int, known: dict[tuple[int, int], Schema]) -> Schema:
     parts = list(_parts(node))
     properties: dict[str, Schema] = {}
     for name, each in (member for part in parts for member in part.at("properties").members()):
         if levels and name not in properties:
-            properties[name] = read_schema(each, levels - 1)
+            properties[name] = _read_schema(each, levels - 1, known)
     items = [part.at("items") for part in parts if part.at("items").exists and levels]
     schema = Schema(
         kind=_kind(parts, properties),
         properties=properties,
         required=frozenset(name for part in parts for name in part.at("required").texts()),
-        items=read_schema(items[0], levels - 1) if items else None,
+        items=_read_schema(items[0], levels - 1, known) if items else None,
         format=_first_text(parts, "format"),
         pattern=_first_text(parts, "pattern"),
         longest=_whole(_first_text(parts, "maxLength")),

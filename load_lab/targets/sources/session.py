@@ -136,6 +136,8 @@ def require_success(
         UsageError: every answer was 401 or 403.
         LabError: always, if it was something else.
     """
+    if not left_out:
+        raise LabError(f"Nothing that {client.base_url} is said to have can be sent.")
     answered = [each for each in left_out if each.status is not None]
     if answered and all(each.status in _REFUSALS for each in answered):
         raise UsageError(

@@ -16,7 +16,6 @@ class Tries(Generic[T]):
 
     accepted: list[T] = field(default_factory=list)
     last: Exchange | None = None
-    last_attempt: T | None = None
     is_over: bool = False
     _successes: Counter[str] = field(default_factory=Counter)
     _failures: Counter[str] = field(default_factory=Counter)
@@ -38,7 +37,7 @@ class Tries(Generic[T]):
             is_given_up = self._failures[origin] - self._successes[origin] >= most_failures
             if len(self.accepted) >= enough or self.is_over or is_given_up:
                 return
-            self.last_attempt, self.last = attempt, send(attempt)
+            self.last = send(attempt)
             if self.last.problem or self.is_over:
                 self._failures[origin] += 1
             else:

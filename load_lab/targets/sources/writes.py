@@ -2,7 +2,8 @@
 creates first, and deletes afterwards.
 """
 
-from collections import Counter
+import itertools
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
@@ -98,15 +99,16 @@ class _Writer:
         """Send the operations that add items to a list first, each with those that change them."""
         sendable = [each for each in self._writes if self._is_sendable(each)]
         creators = [each for each in sendable if each.method == "POST" and self._lists(each)]
-        changes = [each for each in sendable if each not in creators]
-        for creator in creators:
-            above = shape(creator.template)
-            own = [each for each in changes if shape_above(each.template) == above]
-            self._explore(creator, sorted(own, key=lambda each: _ORDER[each.method]))
-        known = {shape(creator.template) for creator in creators}
+        creating = set(creators)
+        changes = [each for each in sendable if each not in creating]
+        by_list: dict[str, list[ApiOperation]] = defaultdict(list)
         for each in changes:
-            if shape_above(each.template) not in known:
-                self._leave_out(each, "no operation of the mix creates its object")
+            by_list[shape_above(each.template) if each.path else ""].append(each)
+        for creator in creators:
+            own = by_list.pop(shape(creator.template), []) if shape(creator.template) else []
+            self._explore(creator, sorted(own, key=lambda each: _ORDER[each.method]))
+        for each in itertools.chain.from_iterable(by_list.values()):
+            self._leave_out(each, "no operation of the mix creates its object")
 
     def _is_sendable(self, operation: ApiOperation) -> bool:
         reason = self._safety.reason(operation) or self._bulk_reason(operation)
@@ -117,8 +119,8 @@ class _Writer:
     def _bulk_reason(self, operation: ApiOperation) -> str:
         is_list = not shape(operation.template).endswith("{}")
         has_items = shape(operation.template) in self._posts and operation.method != "POST"
-        is_array = operation.body is not None and operation.body.schema.kind == "array"
-        return "bulk: it changes many objects" if (is_list and has_items) or is_array else ""
+        is_bulk = (is_list and has_items) or operation.takes_list
+        return "bulk: it changes many objects" if is_bulk else ""
 
     def _lists(self, operation: ApiOperation) -> list[str]:
         """Return addresses to which a POST adds items: without parameters, or of lists that GET

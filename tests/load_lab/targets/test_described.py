@@ -21,6 +21,7 @@ from load_lab.targets.sources.openapi import read_document
 from load_lab.targets.sources.paths import Template
 from load_lab.targets.sources.recorded import keep_answered
 from load_lab.targets.sources.routes import route_operation
+from load_lab.targets.sources.safety import Safety
 from load_lab.targets.sources.session import Session
 from tests.support.http_server import QuietHandler, serve_http
 
@@ -42,7 +43,7 @@ def described(paths, source="document", files=None, base_path="", **document):
 def serve():
     """Return a function that serves documents by path, and a function that explores them."""
 
-    def explored(answers, paths=None, given=None, operations=None, **document):
+    def explored(answers, paths=None, given=None, operations=None, allowed=(), **document):
         seen = []
 
         class Handler(QuietHandler):
@@ -66,7 +67,7 @@ def serve():
         ]
         answers.setdefault("/ok/", {})
         with serve_http(Handler) as url, httpx.Client(base_url=url) as client:
-            found, left_out = divided(explore(operations, client))
+            found, left_out = divided(explore(operations, client, safety=Safety(allowed)))
         mix = {each.name.removeprefix("GET "): [r.path for r in each.requests] for each in found}
         reasons = {each.name.removeprefix("GET "): each.reason for each in left_out}
         return mix, reasons, seen
@@ -293,6 +294,30 @@ def test_parameter_that_is_an_address(serve):
     assert reasons["{volume_href}"] == "no value found for {volume_href}"
 
 
+def test_values_with_a_slash_and_routes_of_one_template(serve):
+    answers = {
+        "/": [{"name": "a/b.txt", "pk": 7}, {"name": "c.txt", "pk": 8}],
+        "/files/a%2Fb.txt": {},
+        "/files/c.txt": {},
+        "/pages/7/": {},
+        "/pages/about/": {},
+        "/report.csv": {},
+    }
+    routes = [
+        ("/", {}),
+        ("/files/{name}", {"name": r"[\w/.-]+"}),
+        ("/pages/{pk}/", {"pk": "[0-9]+"}),
+        ("/pages/{pk}/", {"pk": "about|imprint"}),
+        ("/report.{format}", {"format": "pdf|csv"}),
+    ]
+    operations = [route_operation(Template("GET", *route)) for route in routes]
+    mix, reasons, seen = serve(answers, operations=operations, allowed=["/report.{format}"])
+    assert set(mix["/files/{name}"]) == {"/files/c.txt", "/files/a%2Fb.txt"}
+    assert mix["/report.{format}"] == ["/report.csv"]
+    assert {path for path, _ in seen} >= {"/pages/7/", "/pages/about/"}
+    assert reasons == {}
+
+
 def test_routes_get_only_what_their_regular_expressions_match(serve):
     answers = {
         "/": [{"code": "summer", "href": "/openair/ical"}, {"code": "QWERT", "day": "2027-03-26"}],
@@ -352,6 +377,24 @@ def test_reason_is_the_most_telling_answer(answer, reason, serve):
     assert reasons["/events/{event}/place"] == reason
     # A text for people is no value while there are others.
     assert not [path for path, _ in seen if "Summer" in path]
+
+
+def test_odd_examples_are_no_error():
+    text = """
+openapi: 3.0.3
+paths:
+  /x/:
+    get:
+      parameters:
+        - {name: a, in: query, required: true, schema: {anyOf: [{type: string}, {type: integer}]}}
+        - {name: b, in: query, required: true, example: &b [*b]}
+        - {name: c, in: query, required: true, example: {$ref: "orders/7/open"}}
+"""
+    loaded = []
+    [operation] = read_document(text, "/schema/", load=loaded.append).operations
+    assert [each.guesses for each in operation.query] == [("1",), (), ()]
+    # An example is data, which names no other file.
+    assert loaded == []
 
 
 def test_header_of_the_user_wins():

@@ -211,6 +211,11 @@ def test_files_that_are_named_in_the_users_folder_are_found_later(api, tmp_path,
 
     with pytest.raises(UsageError, match="no program venv/bin/python here"):
         add_target("x", {"url": api.url, "manage": ["venv/bin/python", "m"]}, [], replace=False)
+    # A container has its own files.
+    named = {"manage": ["docker", "compose", "exec", "web", "python", "manage.py"]}
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    path = add_target("z", {"url": api.url, **named}, [HEADER[1]], replace=False)
+    assert read_target(str(path)).manage == tuple(named["manage"])
     # What the PATH has, and an address of the document, stay as they are.
     named = {"manage": ["sh", "manage.sh"], "openapi": "/api/schema/"}
     path = add_target("y", {"url": api.url, **named}, [HEADER[1]], replace=False)

@@ -17,6 +17,7 @@ from django.core.wsgi import get_wsgi_application
 from django.http import HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import path
 from django.views import View
+from django.views.decorators.http import last_modified
 
 settings.configure(
     SECRET_KEY="only for tests", ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], INSTALLED_APPS=[]
@@ -99,6 +100,11 @@ class Move(View):
         return act(request)
 
 
+@last_modified(lambda request, **_: None)
+def purge_orders(request, **_):
+    return act(request)
+
+
 def permission_required(_, test_function=is_known):
     """Decorate a view, and hide it: without functools.wraps()."""
 
@@ -148,6 +154,8 @@ SITES = {
         "carts/<int:pk>/gone/": permission_required("x")(ApproveOrderView.as_view()),
         "carts/<int:pk>/two/": permission_required("x")(permission_required("y")(clear_carts)),
         "carts/<int:pk>/part/": functools.partial(clear_carts, by="hand"),
+        "carts/<int:pk>/old/": purge_orders,
+        "carts/<int:pk>/all/": permission_required("x")(purge_orders),
         "carts/<int:pk>/up/": permission_required("x")(Move.as_view()),
     },
     # Written together, or at the end of what is set.
