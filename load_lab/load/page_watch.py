@@ -19,9 +19,10 @@ _NAME_LENGTH = 120
 
 def pages_of(env: Mapping[str, str]) -> dict[str, Page]:
     """Return the pages of the mix in k6's environment, by the label of their operation."""
-    if "MIX" not in env:
+    path = env.get("MIX")
+    if not path or env.get("SCENARIO") != "replay":
         return {}
-    mix = read_mix(Path(env["MIX"]))
+    mix = read_mix(Path(path))
     return {each.name[:_NAME_LENGTH]: each.page for each in mix.operations if each.page}
 
 
