@@ -195,6 +195,12 @@ def _limited_text(limit: Limit) -> str:
     return f"limited by {limit.text}{meaning}"
 
 
+def with_limit(result: Result, limit: Limit) -> Result:
+    """Return the result with this limit, in its sentence too."""
+    text = result.verdict.replace(_limited_text(result.limited_by), _limited_text(limit))
+    return result.model_copy(update={"limited_by": limit, "verdict": text})
+
+
 def _limited_by(use: CpuUse | None, dropped: float) -> Limit:
     limited = limit_of_cpu(use)
     if limited != Limit.NONE:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from statistics import fmean
 
-from load_lab.diagnosis.diagnosis import diagnose
+from load_lab.diagnosis.diagnosis import diagnose, limit_with
+from load_lab.diagnosis.facts import Facts
 from load_lab.diagnosis.reading import facts_of
 from load_lab.errors import LabError
 from load_lab.load.generators import samples_file
@@ -34,7 +35,7 @@ from load_lab.results.result import (
     TargetName,
     WebSockets,
 )
-from load_lab.results.verdict import interrupted_verdict, verdict_of
+from load_lab.results.verdict import interrupted_verdict, verdict_of, with_limit
 from load_lab.stack.engine import Engine
 
 # Completeness is polled; with this timeout, a hanging Prometheus does not block a poll for long.
@@ -60,18 +61,24 @@ def read_result(engine: Engine, run: Run, bounds: Bounds) -> Result:
     if run.interrupted:
         return metrics.model_copy(update=vars(interrupted_verdict(metrics)))
     verdict = verdict_of(metrics, summary.plan, bounds, thresholds_failed=run.thresholds_failed)
-    return _with_bottleneck(metrics.model_copy(update=vars(verdict)), run, bounds)
-
-
-def _with_bottleneck(result: Result, run: Run, bounds: Bounds) -> Result:
-    facts = facts_of(result, run.settings, bounds, run.rejections)
-    if facts is None:
-        return result
-    found, point, load = diagnose(facts), result.break_point, result.prometheus
-    if found.cause and point and load:
+    result = metrics.model_copy(update=vars(verdict))
+    result = with_bottleneck(result, facts_of(result, run.settings, bounds, run.rejections))
+    found, point, load = result.bottleneck, result.break_point, result.prometheus
+    if found and found.cause and point and load:
         at = load.start + point.seconds_into_test
         push_cause(run.settings.push_url, result.testid, found.cause, at)
-    return result.model_copy(update={"bottleneck": found})
+    return result
+
+
+def with_bottleneck(result: Result, facts: Facts | None) -> Result:
+    """Return the result with its diagnosis, which also decides whether other programs were the
+    limit.
+    """
+    if facts is None:
+        return result
+    found = diagnose(facts)
+    limited = with_limit(result, limit_with(found, result.limited_by))
+    return limited.model_copy(update={"bottleneck": found})
 
 
 def check_target_survived(run: Run) -> None:
