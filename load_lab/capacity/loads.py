@@ -97,6 +97,8 @@ class K6Loads:
     only: str | None = None
     show: Callable[[str], None] = lambda _step: None
     details: dict[str, LoadDetails] = field(default_factory=dict)
+    # Services of the target that are in no CPU time, after the last load.
+    not_counted: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self._sent, self._cpu_bound = 0, False
@@ -289,7 +291,9 @@ class K6Loads:
     def _run(self, load: Load, should_stop: "_LoadTimeline | None" = None) -> Run:
         self._sent += 1
         folder = self.folder / load.testid.removeprefix(f"{self.folder.name}-")
-        return run_k6(self.engine, self.target, load, folder, should_stop)
+        run = run_k6(self.engine, self.target, load, folder, should_stop)
+        self.not_counted = run.unseen_services
+        return run
 
 
 @dataclass

@@ -134,6 +134,7 @@ def search(
             note(f"The holds so far are in {relative(folder)}.")
         raise
     document = {**head, **_answer(capacity, options.slo, loads.details)}
+    document["notes"] += [f"not counted: {each}" for each in loads.not_counted]
     return _store(folder, document, holds, loads.details)
 
 

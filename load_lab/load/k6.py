@@ -82,6 +82,7 @@ class Run:
     signals: list[Signals] = field(default_factory=list)
     rejections: dict[str, int] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
+    unseen_services: tuple[str, ...] = ()
 
     @property
     def summary_file(self) -> Path:
@@ -191,8 +192,9 @@ def run_k6(
     wake = None if load.profile in _UNPREDICTING else wake_seconds(frozenset(cpus))
     sampler = CpuSampler(settings, engine.pids(), lambda: target.pids, load.testid, here)
     stop = partial(should_stop, plan, sampler.uses) if should_stop and plan else never
+    watched = _watched(target, load)
     watching = SignalSampler(
-        _watched(target, load),
+        watched,
         cpu_numbers(choose_cpus(settings).load),
         partial(push, settings.push_url, load.testid),
     )
@@ -225,6 +227,7 @@ def run_k6(
         signals=watching.seconds,
         rejections=watching.rejections,
         unseen=tuple(watching.lost),
+        unseen_services=tuple(watched.find_unseen()),
     )
     _check_outcome(end, run, logs)
     return run

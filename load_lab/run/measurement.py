@@ -302,6 +302,7 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         cpu=run.cpu,
         signals=run.signals,
         unseen_signals=list(run.unseen),
+        unseen_services=list(run.unseen_services),
         statuses=data.statuses,
         rejections=run.rejections,
     )
