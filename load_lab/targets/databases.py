@@ -127,7 +127,7 @@ def declared_by_django(
 def _declared(settings: Sequence[_Setting]) -> Declared:
     databases, caches, unknown = list[Place](), list[Place](), list[str]()
     for setting in settings:
-        if setting.kind == "sqlite":
+        if setting.kind in ("sqlite", "none"):
             continue
         places = list(_places(setting)) if setting.is_known else []
         (caches if setting.kind == "cache" else databases).extend(places)

@@ -28,7 +28,9 @@ def databases() -> "Iterator[Any]":
         with suppress(Exception):
             parameters = connections[alias].get_connection_params()
         declared = settings.DATABASES.get(alias, {})
-        kind = kind or declared.get("ENGINE", "").rpartition(".")[2]
+        engine = declared.get("ENGINE", "").rpartition(".")[2]
+        # A project without a database has Django's dummy.
+        kind = "none" if engine == "dummy" else kind or engine
         env = os.environ if kind == "postgresql" else {}
         # A service of pg_service.conf has its own.
         by_service = "service" in parameters or bool(env.get("PGSERVICE"))

@@ -270,6 +270,7 @@ def test_ended_connections_are_named_if_it_is_not_known_whose(postgres, quiet, t
             (),
         ),
         (SQLITE, (), ()),
+        ({"ENGINE": "django.db.backends.dummy"}, (), ()),
     ],
 )
 def test_places_are_read_from_django_settings(settings, databases, unknown):
