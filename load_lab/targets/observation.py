@@ -102,14 +102,16 @@ class Sightings:
         what to do; `where` is the target file's path.
         """
         machine = _Machine()
+        named = (*self.declared.databases, *self.declared.caches) if self.declared else ()
         texts = []
         for place in self._all:
-            if machine.services_at(place):
+            # Of another place, what listened there may have ended.
+            if machine.services_at(place) or not (_is_database(place) or place in named):
                 continue
             if machine.has(place):
                 texts.append(f"{place}: its processes are not visible. Run `lab` as root")
-            elif _is_database(place) or (self.declared and place in self.declared.databases):
-                texts.append(f"the database at {place}: it is on another host")
+            else:
+                texts.append(f"the service at {place}: it is on another host")
         if not self.has_database:
             why = [f"{each}: its host is not known here" for each in self._unknown]
             why += [

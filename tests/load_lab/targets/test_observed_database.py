@@ -208,7 +208,7 @@ def test_database_on_another_host_is_named(quiet, tmp_path, monkeypatch, text):
     app = target(tmp_path, quiet, text)
     assert list(app.pids) == ["target"]
     (said,) = app.unseen_services()
-    assert said.startswith(f"the database at {ELSEWHERE}:")
+    assert said.startswith(f"the service at {ELSEWHERE}:")
     assert "on another host" in said
 
 
