@@ -98,6 +98,8 @@ class K6Loads:
     only: str | None = None
     show: Callable[[str], None] = lambda _step: None
     details: dict[str, LoadDetails] = field(default_factory=dict)
+    # Services of the target that are in no CPU time, after the last load.
+    not_counted: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self._sent, self._cpu_bound = 0, False
@@ -292,6 +294,7 @@ class K6Loads:
         folder = self.folder / load.testid.removeprefix(f"{self.folder.name}-")
         run = run_k6(self.engine, self.target, load, folder, should_stop)
         require_same_pages(load.testid, run.page_change)
+        self.not_counted = run.unseen_services
         return run
 
 

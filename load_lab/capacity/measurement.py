@@ -13,6 +13,7 @@ from load_lab.capacity.outcomes import Alone, Capacity, Hold
 from load_lab.capacity.search import find_capacity
 from load_lab.capacity.timeline import Second, Slo
 from load_lab.console import Progress, note
+from load_lab.diagnosis.diagnosis import limit_with
 from load_lab.errors import Interrupted, LabError, UsageError
 from load_lab.interrupts import interruptible
 from load_lab.paths import project
@@ -133,6 +134,7 @@ def search(
             note(f"The holds so far are in {relative(folder)}.")
         raise
     document = {**head, **_answer(capacity, options.slo, loads.details)}
+    document["notes"] += [f"not counted: {each}" for each in loads.not_counted]
     return _store(folder, document, holds, loads.details)
 
 
@@ -196,7 +198,9 @@ def _no_answer(holds: Sequence[Hold], error: LabError) -> dict[str, Any]:
 def search_result(document: dict[str, Any]) -> Result:
     """Return the answer of a search as the result of a load: the one just below the capacity."""
     rate_found, hold = document["rate"], document["at_capacity"]
-    found = (document["limit"] or {}).get("bottleneck")
+    stored = (document["limit"] or {}).get("bottleneck")
+    found = Diagnosis.model_validate(stored) if stored else None
+    limit = Limit.GENERATOR if document["outcome"] == "generator" else Limit.TARGET
     counts: dict[str, Any] = {}
     if hold:
         good = hold["answered"] - hold["failed"]
@@ -215,7 +219,7 @@ def search_result(document: dict[str, Any]) -> Result:
         scenario=document["scenario"],
         started=document["started"],
         seconds=document["seconds"],
-        limited_by=Limit.GENERATOR if document["outcome"] == "generator" else Limit.TARGET,
+        limited_by=limit_with(found, limit),
         verdict=document["headline"],
         capacity=CapacityResult(
             rate=rate_found or 0.0,
@@ -224,8 +228,8 @@ def search_result(document: dict[str, Any]) -> Result:
             confirmed=document["outcome"] == "confirmed",
         ),
         cpu_speed=document["cpu_speed"],
-        bottleneck=Diagnosis.model_validate(found) if found else None,
-        unseen_signals=list(found["unseen"]) if found else [],
+        bottleneck=found,
+        unseen_signals=list(found.unseen) if found else [],
         **counts,
     )
 

@@ -30,6 +30,7 @@ class Duet:
     how = "both at once"
     loads_of_block = 1
     swaps = True
+    find_unseen = tuple
 
     def find_rate(self, variants: tuple[Variant, Variant], folder: Path) -> float:
         """Return the rate for each of both."""

@@ -1,6 +1,7 @@
 """The blocks of a comparison, and what they say together."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 from load_lab.compare.cost import Side
 from load_lab.compare.ratios import (
@@ -54,12 +55,32 @@ class Block:
     control: bool
 
 
+def counted(sides: Sequence[Collection[str]]) -> set[str]:
+    """Return the services that each side has."""
+    return set.intersection(*map(set, sides)) if sides else set()
+
+
 @dataclass
 class Session:
     """A comparison so far."""
 
     options: CompareOptions
     blocks: list[Block] = field(default_factory=list)
+
+    def add(self, block: Block) -> None:
+        """Add a block. A service counts in all blocks of both, or in none."""
+        blocks = [*self.blocks, block]
+        names = counted([side.services for each in blocks for side in (each.a, each.b)])
+        self.blocks = [
+            replace(each, a=each.a.counting(names), b=each.b.counting(names)) for each in blocks
+        ]
+
+    @property
+    def services(self) -> tuple[list[str], list[str]]:
+        """Return the services that count, and those that were seen only in some blocks."""
+        sides = [side.services for block in self.blocks for side in (block.a, block.b)]
+        names = counted(sides)
+        return sorted(names), sorted({name for side in sides for name in side} - names)
 
     @property
     def compared(self) -> list[Block]:

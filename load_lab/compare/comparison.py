@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,7 +49,8 @@ _CONTROL_EVERY, _FIRST_CONTROL = 5, 2
 
 class Method(Protocol):
     """How variants are run for a comparison; `how` describes it. A block has one load or two;
-    `swaps` if variants change their places between blocks.
+    `swaps` if variants change their places between blocks. `find_unseen` names the services that do
+    not count, or not for certain.
     """
 
     @property
@@ -60,6 +61,9 @@ class Method(Protocol):
 
     @property
     def swaps(self) -> bool: ...
+
+    @property
+    def find_unseen(self) -> Callable[[], Sequence[str]]: ...
 
     def find_rate(self, variants: tuple[Variant, Variant], folder: Path) -> float: ...
 
@@ -184,11 +188,12 @@ def _compare(
                 with interruptible():
                     load = _find_load(running, options, folder)
                     for block in _blocks(running, options, load, folder, started, progress):
-                        session.blocks.append(block)
+                        session.add(block)
                         # After each block, so that an interruption loses none.
                         seconds = time.monotonic() - started
                         document = document_of(head, session, load, seconds)
                         document |= {"how": running.how, "files": _files(folder)}
+                        document["unseen"] = list(running.find_unseen())
                         write_json(folder / "result.json", document)
                         if session.is_clear:
                             break

@@ -2,10 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lab_settings.types import cpu_numbers
@@ -19,7 +19,7 @@ from load_lab.load.page_watch import PageWatch, pages_of
 from load_lab.load.process import Process, execute, has_begun, truncate_log
 from load_lab.load.summary import Summary, read_summary
 from load_lab.machine.cpus import bind, choose_cpus
-from load_lab.machine.processes import cpu_seconds, server_pids, tree_bytes
+from load_lab.machine.processes import CpuTimes, server_pids, tree_bytes
 from load_lab.metrics.counters import Histogram, quantile
 from load_lab.metrics.prometheus import Prometheus
 from load_lab.run.measurement import read_totals
@@ -38,19 +38,22 @@ _VUS, _ALONE_SECONDS = 4, 4
 @dataclass(frozen=True)
 class Party:
     """A running variant: the stack that loads it, and how its main processes are found, by name.
-    An app may open its database's connections with its first requests only.
+    An app may open its database's connections with its first requests only, or for each one: then
+    `look`, called under load, looks for a few hundred milliseconds what it is connected to.
     """
 
     engine: Engine
     settings: Settings
     target: Target
     find_pids: Callable[[], Mapping[str, int]]
+    look: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)
 class Side:
     """What one variant did in a block. Times in ms; `late` responses took longer than the limit,
-    the median is that of the whole load.
+    the median is that of the whole load. `services`: the CPU time of each, if which there are was
+    only seen by their connections.
     """
 
     requests: float
@@ -62,6 +65,13 @@ class Side:
     p99_ms: float
     memory_bytes: int | None
     histogram: Histogram = field(default_factory=dict, repr=False)
+    services: Mapping[str, float] = field(default_factory=dict)
+
+    def counting(self, names: Collection[str]) -> "Side":
+        """Return the side with the CPU time of these services only."""
+        if not self.services:
+            return self
+        return replace(self, cpu_ms=sum(ms for name, ms in self.services.items() if name in names))
 
 
 @dataclass(frozen=True)
@@ -105,12 +115,19 @@ def rate_alone(party: Party, scenario: str | None, folder: Path) -> float:
         LabError: there is none.
     """
     load = Load("closed", scenario, vus=_VUS, duration=f"{_ALONE_SECONDS}s", testid=_testid(folder))
-    _execute([party], [load], [folder], lambda: False)
+    _execute([party], [load], [folder], lambda: _look(party))
     summary = read_summary(folder / SUMMARY)
     answered = summary.value("http_reqs", "count") - summary.value("http_req_failed", "passes")
     if answered <= 0:
         raise LabError(f"{party.target.description} answered no request. See {folder}.")
     return answered / summary.seconds
+
+
+def _look(party: Party) -> bool:
+    """Look for services, and let the load go on."""
+    if party.look:
+        party.look()
+    return False
 
 
 def measure(parties: Sequence[Party], load: BlockLoad, folders: Sequence[Path]) -> list[Side]:
@@ -182,7 +199,7 @@ class _Meter:
     logs: list[Path]
     seconds: int
     times: list[float] = field(default_factory=list)
-    used: list[list[float]] = field(default_factory=list)
+    cpu_times: list[CpuTimes] = field(default_factory=list)
     memory: list[int | None] = field(default_factory=list)
     pids: list[dict[str, int]] = field(default_factory=list)
     _begun: float | None = None
@@ -199,6 +216,7 @@ class _Meter:
             self._begun = now if all(map(has_begun, self.logs)) else None
             return False
         if now - self._begun < _WARM_SECONDS:
+            self._pool.submit(lambda: [_look(party) for party in self.parties]).result()
             return False
         self._pool.submit(self._sample).result()
         return self.is_complete
@@ -206,9 +224,13 @@ class _Meter:
     def _sample(self) -> None:
         self.pids = self.pids or self._find_pids()
         self.times.append(time.time())
-        self.used.append(self._cpu_seconds())
+        if len(self.times) == 1 or self.is_complete:
+            self.cpu_times.append(CpuTimes.now())
         if self.is_complete:
-            self._require_same(self._find_pids())
+            found = self._find_pids()
+            self._require_same(found)
+            # What was found only now worked from the beginning on.
+            self.pids = found
             self.memory = [tree_bytes(server_pids(pids)) for pids in self.pids]
 
     def _find_pids(self) -> list[dict[str, int]]:
@@ -228,25 +250,14 @@ class _Meter:
                     "was restarted during the load, so its CPU time is not known. See its log."
                 )
 
-    def _cpu_seconds(self) -> list[float]:
-        roots = {
-            f"{number} {name}": pid
-            for number, pids in enumerate(self.pids)
-            for name, pid in pids.items()
-        }
-        used = cpu_seconds(roots)
-        return [
-            sum(seconds for name, seconds in used.items() if name.startswith(f"{number} "))
-            for number in range(len(self.parties))
-        ]
-
     @property
     def is_complete(self) -> bool:
         return bool(self.times) and self.times[-1] - self.times[0] >= self.seconds
 
-    def cpu(self, position: int) -> float:
-        """Return the CPU seconds of a party in the block."""
-        return self.used[-1][position] - self.used[0][position]
+    def cpu(self, position: int) -> dict[str, float]:
+        """Return the CPU seconds of a party's services in the block."""
+        before, after = (times.of(self.pids[position]) for times in self.cpu_times)
+        return {name: after[name] - before[name] for name in after}
 
 
 def _side(party: Party, load: Load, folder: Path, meter: _Meter, position: int) -> Side:
@@ -261,16 +272,18 @@ def _side(party: Party, load: Load, folder: Path, meter: _Meter, position: int) 
     if requests <= 0:
         raise LabError(f"There was no response in the block. See {folder}.")
     histogram = totals.durations.between(start, end)
+    services = {name: 1000 * used / requests for name, used in meter.cpu(position).items()}
     return Side(
         requests=requests,
         failed=failed,
         late=max(requests - failed - (after.in_time - before.in_time), 0.0),
-        cpu_ms=1000 * meter.cpu(position) / requests,
+        cpu_ms=sum(services.values()),
         p50_ms=_median_ms(summary),
         p95_ms=_milliseconds(histogram, 0.95),
         p99_ms=_milliseconds(histogram, 0.99),
         memory_bytes=meter.memory[position],
         histogram=histogram,
+        services=services if party.look else {},
     )
 
 

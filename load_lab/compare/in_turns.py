@@ -3,7 +3,7 @@ reference app on docker.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +27,8 @@ from load_lab.targets.variants import vary
 
 # Of the rate that the slower variant answers alone.
 _SHARE = 0.6
+# In each second of a warm-up, until a database is known.
+_LOOK_SECONDS = 0.4
 _OPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 
 
@@ -66,6 +68,7 @@ class Turns:
 
     running: Callable[[Variant], AbstractContextManager[Party]]
     scenario: str | None = None
+    find_unseen: Callable[[], Sequence[str]] = tuple
     how = "in turns"
     loads_of_block = 2
     swaps = False
@@ -98,7 +101,7 @@ class Turns:
 
 def turns_of_target(engine: Engine, target: DeclaredTarget) -> Turns:
     """Return the turns of a target that the lab starts, and stops after each load."""
-    return Turns(partial(_run_target, engine, target))
+    return Turns(partial(_run_target, engine, target), find_unseen=target.unseen_services)
 
 
 def turns_of_stack(engine: Engine, base: Settings, scenario: str) -> Turns:
@@ -115,7 +118,8 @@ def _run_target(engine: Engine, target: DeclaredTarget, variant: Variant) -> Ite
     varied = vary(target, _variation(variant))
     with _named(variant), running(varied, settings) as started:
         _require_visible(started.pids, started.name)
-        yield Party(engine, settings, started, lambda: started.pids)
+        look = partial(started.look_for_database, _LOOK_SECONDS)
+        yield Party(engine, settings, started, lambda: started.pids, look)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ _LABELS: dict[str, tuple[str, Callable[[float | None], str]]] = {
     "p99_ms": ("p99, ms", milliseconds),
     "memory_bytes": ("memory of the server, MiB", mebibytes),
 }
+_NAME_DATABASE = "In the target's file, postgres or manage names a database"
 COLUMNS = ("", "A", "B", "B ÷ A", "interval (98 %)", "verdict")
 
 
@@ -121,6 +122,13 @@ def facts_of(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         f"{document['scenario']}, {document['how']}, {document['rate']:g} requests/s each, "
         f"{len(document['blocks'])} restarts in {document['seconds']:.0f} s",
     )
+    services = document.get("services", {})
+    if services.get("counted"):
+        yield "CPU time of", ", ".join(services["counted"])
+    if left := services.get("not_counted"):
+        yield "not counted", f"{', '.join(left)}: not seen in each block. {_NAME_DATABASE}"
+    for each in document.get("unseen", ()):
+        yield "not counted", each
     if document["control"] and not document["is_control"]:
         ratios = ", ".join(f"{ratio:.3f}" for ratio in document["control"])
         yield "A against A", f"{ratios} × the CPU per request, in the same session"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from load_lab.compare.blocks import Block, CompareOptions, Session
-from load_lab.compare.cost import BlockLoad
+from load_lab.compare.cost import BlockLoad, Side
 from load_lab.compare.ratios import Ratio, judge
 from load_lab.compare.variants import Variant
 from load_lab.metrics.counters import add, quantile
@@ -53,6 +53,7 @@ def document_of(
         "seconds": round(seconds, 1),
         "ratios": {name: _ratio(ratio, session) for name, ratio in ratios.items()},
         "sides": {name: _totals(session.compared, name) for name in "ab"},
+        "services": {"counted": session.services[0], "not_counted": session.services[1]},
         "control": [
             round(pair.b / pair.a, 4)
             for pair in session.pairs("cpu_ms", control=not session.options.is_control)
@@ -139,9 +140,15 @@ def _block(block: Block) -> dict[str, Any]:
         "ratio": round(block.b.cpu_ms / block.a.cpu_ms, 4) if block.a.cpu_ms else None,
         **{
             side: {name: _rounded(getattr(getattr(block, side), name)) for name in names}
+            | {"services": _services(getattr(block, side))}
             for side in "ab"
         },
     }
+
+
+def _services(side: Side) -> dict[str, float]:
+    """Return the CPU time of each service in ms per request, where they were seen by chance."""
+    return {name: round(ms, 3) for name, ms in side.services.items()}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -15,6 +15,7 @@ from load_lab.diagnosis.period import FULL_SLOTS, Period
 from load_lab.diagnosis.ranking import are_processes_full, ranking
 from load_lab.diagnosis.split import Split, split_of
 from load_lab.results.bottleneck import Candidate, Diagnosis
+from load_lab.results.limit import Limit
 
 _MIN_LOOKS = 20
 # By this factor the first cause leads the second; with less, both are named.
@@ -47,6 +48,16 @@ def diagnose(facts: Facts) -> Diagnosis:
             "candidates": (Candidate(name=cause.name, share=1.0, evidence=evidence),),
         }
     )
+
+
+def limit_with(found: Diagnosis | None, limit: Limit) -> Limit:
+    """Return what limited a run whose windows tell `limit`. Whether requests waited for a CPU that
+    other programs used, only the diagnosis knows.
+    """
+    if found is not None and found.is_no_limit:
+        return Limit.ERRORS
+    is_taken = found is not None and found.cause == causes.OTHERS.name
+    return Limit.OTHERS if is_taken and limit != Limit.GENERATOR else limit
 
 
 def _by_split(facts: Facts, split: Split) -> dict[str, Any]:

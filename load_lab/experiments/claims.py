@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from statistics import median
 from typing import Any
@@ -28,6 +29,15 @@ NOT_DECIDED = "not decided"
 # A claim is decided if it holds, or does not, in this share of the draws from the cells' repeats.
 _DECIDED = 0.95
 _DRAWS, _SEED = 200, 20261126
+# What a lower bound may be in truth, as a multiple of it.
+_HIGHER = (1.01, 1.1, 1.5, 2, 5, 10, 100, 1e6)
+# Metrics that are lower bounds if the target did not limit the run, next to those that reports
+# compare.
+_BOUNDED = {name for name, metric in METRICS.items() if getattr(metric, "bounded", False)} | {
+    "broke_at",
+    "capacity_low",
+    "goodput_mean",
+}
 ONE_REPEAT = "one repeat"
 
 _BACKEND_OUTCOMES = ("hit", "miss", "unavailable")
@@ -180,6 +190,9 @@ def _claim(claim: dict[str, Any], cells: _Cells, errors: Mapping[str, str]) -> d
             verdict, reasons = _decided(verdict, draws)
         elif is_judged:
             basis = ONE_REPEAT
+        if verdict in (HOLDS, HOLDS_NOT) and (open_cells := _open_bounds(claim, verdict, cells)):
+            verdict, basis = NOT_DECIDED, ""
+            reasons = [f"it depends on how much more {', '.join(open_cells)} can do"]
     except _ERRORS as error:
         # A stored claim that was edited.
         verdict, reasons, cell_names = NOT_MEASURED, [f"It can't be evaluated: {error}"], []
@@ -234,6 +247,25 @@ def _decided(verdict: str, draws: list[_Draw]) -> tuple[str, list[str]]:
     return NOT_DECIDED, [f"it holds in {share:.0%} of the draws from the repeats"]
 
 
+def _open_bounds(claim: dict[str, Any], verdict: str, cells: _Cells) -> list[str]:
+    """Return the cells whose rates are lower bounds, if the claim's verdict would be another one
+    with higher rates of one or all of them.
+    """
+    bounded = {
+        name: runs
+        for name, runs in cells.items()
+        if any(run.result and run.result.lower_bound for run in runs)
+    }
+    cases = [(name,) for name in bounded] + ([tuple(bounded)] if len(bounded) > 1 else [])
+    for names in cases:
+        for factor in _HIGHER:
+            functions = _functions(cells, [], dict.fromkeys(names, factor))
+            values = {name: _value(text, functions) for name, text in claim["measures"].items()}
+            if _verdict(claim, values)[0] not in (verdict, NOT_MEASURED):
+                return list(names)
+    return []
+
+
 def _intervals(
     values: dict[str, float | None], draws: list[_Draw]
 ) -> dict[str, tuple[float, float]]:
@@ -275,14 +307,23 @@ def _number(value: Any) -> float:
     return value
 
 
-def _functions(cells: _Cells, cell_names: list[str]) -> dict[str, Callable[..., Any]]:
+def _functions(
+    cells: _Cells, cell_names: list[str], higher: Mapping[str, float] | None = None
+) -> dict[str, Callable[..., Any]]:
     """Return functions such as `rps("detail/naive/none")`; each call adds its cell to
-    `cell_names`."""
+    `cell_names`. `higher` has the factors by which lower bounds of cells are raised.
+    """
 
-    def median_of(read: _Reader) -> Callable[[str], float]:
-        return lambda name: _median(read, name, cells, cell_names)
+    def median_of(read: _Reader, *, is_bounded: bool = False) -> Callable[[str], float]:
+        def value(name: str) -> float:
+            factor = (higher or {}).get(name, 1) if is_bounded else 1
+            return _median(partial(_raised, read, factor), name, cells, cell_names)
 
-    metrics = {name: median_of(metric.of) for name, metric in METRICS.items()}
+        return value
+
+    metrics = {
+        name: median_of(metric.of, is_bounded=name in _BOUNDED) for name, metric in METRICS.items()
+    }
     return {
         **_AGGREGATES,
         **metrics,
@@ -290,6 +331,14 @@ def _functions(cells: _Cells, cell_names: list[str]) -> dict[str, Callable[..., 
         "setting": lambda name, variable: _setting(name, variable, cells, cell_names),
         **_parametrized_functions(median_of),
     }
+
+
+def _raised(read: _Reader, factor: float, result: Result) -> float | None:
+    """Return the metric; a lower bound is raised. From 0 on, it is raised too."""
+    value = read(result)
+    if value is None or result.lower_bound is None:
+        return value
+    return value * factor + factor - 1
 
 
 def _setting(name: str, variable: str, cells: _Cells, cell_names: list[str]) -> float:
@@ -323,7 +372,7 @@ def _median(read: _Reader, name: str, cells: _Cells, cell_names: list[str]) -> f
 
 
 def _parametrized_functions(
-    median_of: Callable[[_Reader], Callable[[str], float]],
+    median_of: Callable[..., Callable[[str], float]],
 ) -> dict[str, Callable[..., float]]:
     """Return the functions that take more than the name of a cell."""
 
@@ -337,7 +386,7 @@ def _parametrized_functions(
         return median_of(lambda result: result.builds.get(route, 0))(name)
 
     def rate_within(name: str, milliseconds: float) -> float:
-        return median_of(lambda result: _rate_within(result, milliseconds))(name)
+        return median_of(lambda result: _rate_within(result, milliseconds), is_bounded=True)(name)
 
     return {"answers": answers, "builds": builds, "rate_within": rate_within}
 

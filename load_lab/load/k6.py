@@ -89,6 +89,7 @@ class Run:
     unseen: tuple[str, ...] = ()
     page_change: PageChange | None = None
     setting_changes: tuple[SettingChange, ...] = ()
+    unseen_services: tuple[str, ...] = ()
 
     @property
     def summary_file(self) -> Path:
@@ -205,8 +206,9 @@ def run_k6(
         changes()
         return pages() or stop()
 
+    watched = _watched(target, load)
     watching = SignalSampler(
-        _watched(target, load),
+        watched,
         cpu_numbers(choose_cpus(settings).load),
         partial(push, settings.push_url, load.testid),
     )
@@ -242,6 +244,7 @@ def run_k6(
         unseen=tuple(watching.lost),
         page_change=pages.change,
         setting_changes=tuple(changes.changes),
+        unseen_services=tuple(watched.find_unseen()),
     )
     _check_outcome(end, run, logs)
     return run

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 import psutil
@@ -14,7 +14,13 @@ from lab_settings.types import cpu_numbers
 from load_lab.machine.control_groups import ControlGroups
 from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.noise import StealMeter, cpu_speed
-from load_lab.machine.processes import cpu_seconds, generator_pids, server_pids, tree_bytes
+from load_lab.machine.processes import (
+    CpuTimes,
+    cpu_seconds,
+    generator_pids,
+    server_pids,
+    tree_bytes,
+)
 from load_lab.settings import Settings
 
 _STEP_SECONDS = 1.0
@@ -61,11 +67,20 @@ class _ServiceMeter:
 
     def __init__(self, pids: Mapping[str, int]) -> None:
         self.pids = {_LAB: os.getpid(), **pids}
-        self._at = time.monotonic()
+        self._at = self._began = time.monotonic()
+        self._first = CpuTimes.now()
         self._seconds: dict[str, float] = {}
 
-    def add(self, pids: Mapping[str, int]) -> None:
+    def add(self, pids: Mapping[str, int]) -> dict[str, float]:
+        """Add services; return the cores that each new one has used on average so far."""
+        new = {name: pid for name, pid in pids.items() if name not in self.pids}
         self.pids |= pids
+        if not new:
+            return {}
+        before, now = self._first.of(new), CpuTimes.now().of(new)
+        self._seconds |= now
+        elapsed = time.monotonic() - self._began
+        return {name: max(now[name] - before[name], 0.0) / elapsed for name in new}
 
     def cores(self) -> dict[str, float]:
         now, seconds = time.monotonic(), cpu_seconds(self.pids)
@@ -139,6 +154,8 @@ class CpuSampler:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+        # A short load may end before the next look.
+        self._look_for_services()
         self._speeds.append(cpu_speed(self._sides[0]))
 
     def speed(self) -> float:
@@ -155,10 +172,16 @@ class CpuSampler:
             memory = tree_bytes(self._server_pids)
             self.uses.append(self._use(busy, memory, steal.share()))
             if len(self.uses) in LOOK_AGAIN_SECONDS:
-                self._target |= self._find_target()
-                self._meter.add(self._target)
+                self._look_for_services()
             if self._missing_generators and len(self.uses) <= _GENERATORS_START:
                 self._look_for_generators()
+
+    def _look_for_services(self) -> None:
+        """Add services that were found since; they worked before, too."""
+        self._target |= self._find_target()
+        cores = self._meter.add(self._target)
+        if cores:
+            self.uses[:] = [replace(use, services=use.services | cores) for use in self.uses]
 
     def _look_for_generators(self) -> None:
         pids = generator_pids(self._testid)

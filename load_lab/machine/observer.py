@@ -31,7 +31,8 @@ class Watched:
     to connect to Postgres (it may raise psycopg.Error), and how to read what Nginx's error log got
     meanwhile. `services`: main processes of the target's other services; `network_pids`: in whose
     network namespaces the connections are, if not in this one; `database`: whose sessions count,
-    if not all.
+    if not all. `look` is called with the server's processes ten times a second: their connections
+    may last milliseconds; `find_unseen` names, at the end, the services that do not count.
     """
 
     server_pids: tuple[int, ...] = ()
@@ -42,6 +43,8 @@ class Watched:
     services: Mapping[str, int] = field(default_factory=dict)
     network_pids: tuple[int, ...] = ()
     database: str = ""
+    look: Callable[[Sequence[int]], None] = lambda _pids: None
+    find_unseen: Callable[[], Sequence[str]] = tuple
 
 
 @dataclass
@@ -158,6 +161,8 @@ class SignalSampler:
                     name: _connections_to(self._tcp, places)
                     for name, places in self._dependencies.items()
                 }
+        if len(self.seconds) < LOOK_AGAIN_SECONDS[-1]:
+            self.watched.look(self._processes.pids)
         return look
 
 

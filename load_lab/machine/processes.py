@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -13,22 +14,37 @@ _IDLE_CORES, _SAMPLE_SECONDS = 0.2, 0.2
 
 
 def cpu_seconds(roots: Mapping[str, int]) -> dict[str, float]:
-    """Return the CPU seconds of each process tree so far; `roots` maps names to root processes.
+    """Return the CPU seconds of each process tree so far; `roots` maps names to root processes."""
+    return CpuTimes.now().of(roots)
 
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """The CPU seconds of every process at a moment, also of those whose part is known only later.
     An ended process that was waited for counts in its parent.
     """
-    parents, used = {}, {}
-    for process in psutil.process_iter(["ppid", "cpu_times"]):
-        parents[process.pid] = process.info["ppid"]
-        times = process.info["cpu_times"]
-        used[process.pid] = sum(times[:4]) if times else 0.0
-    names = {pid: name for name, pid in roots.items()}
-    total = dict.fromkeys(roots, 0.0)
-    for pid, seconds in used.items():
-        name = _root(pid, parents, names)
-        if name is not None:
-            total[name] += seconds
-    return total
+
+    parents: Mapping[int, int]
+    used: Mapping[int, float]
+
+    @classmethod
+    def now(cls) -> "CpuTimes":
+        parents, used = {}, {}
+        for process in psutil.process_iter(["ppid", "cpu_times"]):
+            parents[process.pid] = process.info["ppid"]
+            times = process.info["cpu_times"]
+            used[process.pid] = sum(times[:4]) if times else 0.0
+        return cls(parents, used)
+
+    def of(self, roots: Mapping[str, int]) -> dict[str, float]:
+        """Return the CPU seconds of each process tree; `roots` maps names to root processes."""
+        names = {pid: name for name, pid in roots.items()}
+        total = dict.fromkeys(roots, 0.0)
+        for pid, seconds in self.used.items():
+            name = _root(pid, self.parents, names)
+            if name is not None:
+                total[name] += seconds
+        return total
 
 
 def generator_pids(testid: str) -> dict[str, int]:
@@ -80,7 +96,7 @@ def wait_until_idle(roots: Mapping[str, int], seconds: float = 30) -> None:
     retry(cores_used, roots)
 
 
-def _root(pid: int, parents: dict[int, int], names: dict[int, str]) -> str | None:
+def _root(pid: int, parents: Mapping[int, int], names: dict[int, str]) -> str | None:
     """Return the name of the tree that contains `pid`."""
     while pid not in names:
         if pid not in parents or pid == parents[pid]:

@@ -13,12 +13,18 @@ import struct
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 _SOCK_DIAG, _BY_FAMILY, _DUMP, _DONE, _ERROR = 4, 20, 0x301, 3, 2
 _ESTABLISHED, _SYN_SENT, _LISTEN = 1, 2, 10
 _INFO = 2
+# unix_diag_req after nlmsghdr: family, protocol, padding; states, inode, what to show; cookie.
+_UNIX_REQUEST = struct.Struct("=IHHII BBH III 8s")
+# unix_diag_msg: family, type, state, padding; inode; cookie. Attributes: name, and peer's inode.
+_UNIX_MESSAGE = struct.Struct("=BBBB I 8s")
+_NAME, _PEER, _SHOW_NAME_AND_PEER = 0, 2, 1 | 4
 # nlmsghdr and inet_diag_req_v2; its socket id is: ports, addresses, interface, cookie.
 _REQUEST = struct.Struct("=IHHII BBBBI HH 16s16sI8s")
 _HEADER = struct.Struct("=IHHII")
@@ -86,6 +92,64 @@ class TcpDiagnosis:
         return waiting
 
 
+def peers_of(pids: Iterable[int]) -> set[tuple[str, int]]:
+    """Return what processes of this network are connected to at this moment: address and port, or
+    the path of a Unix socket and 0; their own clients are not. It takes less than a millisecond, so
+    that it sees connections of a few.
+
+    Raises:
+        OSError, AttributeError: the kernel does not tell it.
+    """
+    with closing(_open()) as kernel:
+        inodes = set(_inodes(pids))
+        if not inodes:
+            return set()
+        return _tcp_peers(kernel, inodes) | _unix_peers(kernel, inodes)
+
+
+def _inodes(pids: Iterable[int]) -> Iterator[int]:
+    for pid in pids:
+        with suppress(OSError):
+            for file in os.scandir(f"/proc/{pid}/fd"):
+                with suppress(OSError):
+                    link = os.readlink(file.path)  # noqa: PTH115 - quicker
+                    if link.startswith("socket:["):
+                        yield int(link[8:-1])
+
+
+def _tcp_peers(kernel: socket.socket, inodes: set[int]) -> set[tuple[str, int]]:
+    own = [
+        (body, fields)
+        for state in (_ESTABLISHED, _LISTEN)
+        for body in _dump(kernel, state)
+        if (fields := _MESSAGE.unpack_from(body))[-1] in inodes
+    ]
+    listening = {fields[4] for _, fields in own if fields[1] == _LISTEN}
+    return {
+        (_destination(body), socket.ntohs(fields[5]))
+        for body, fields in own
+        if fields[1] == _ESTABLISHED and fields[4] not in listening
+    }
+
+
+def _unix_peers(kernel: socket.socket, inodes: set[int]) -> set[tuple[str, int]]:
+    """Return the paths of the other ends; a server's end has the name of its socket."""
+    request = _UNIX_REQUEST.pack(
+        *(_UNIX_REQUEST.size, _BY_FAMILY, _DUMP, 0, 0),
+        *(socket.AF_UNIX, 0, 0, 1 << _ESTABLISHED, 0, _SHOW_NAME_AND_PEER, b"\xff" * 8),
+    )
+    names, peers = dict[int, str](), dict[int, int]()
+    for body in _messages(kernel, request):
+        inode = _UNIX_MESSAGE.unpack_from(body)[4]
+        for kind, value in _attributes(body[_UNIX_MESSAGE.size :]):
+            if kind == _NAME and value.startswith(b"/"):
+                names[inode] = os.fsdecode(value.rstrip(b"\0"))
+            elif kind == _PEER and inode in inodes:
+                peers[inode] = int.from_bytes(value, sys.byteorder)
+    clients = {peer for inode, peer in peers.items() if inode not in names}
+    return {(names[peer], 0) for peer in clients if peer in names}
+
+
 def network_of(pid: int) -> int:
     """Return the network namespace of a process."""
     return Path(f"/proc/{pid}/ns/net").stat().st_ino
@@ -131,6 +195,10 @@ def _dump_family(
         *map(socket.htons, ports),
         *(b"", b"", 0, b"\xff" * 8),
     )
+    return _messages(kernel, request)
+
+
+def _messages(kernel: socket.socket, request: bytes) -> Iterator[bytes]:
     kernel.send(request)
     while True:
         data = kernel.recv(_BUFFER)
@@ -139,7 +207,7 @@ def _dump_family(
             if kind == _DONE:
                 return
             if kind == _ERROR:
-                raise OSError("the kernel tells nothing of TCP connections")
+                raise OSError("the kernel tells nothing of connections")
             yield data[_HEADER.size : length]
             data = data[(length + 3) & ~3 :]
 
@@ -167,9 +235,11 @@ def _connection(body: bytes, namespace: int) -> Connection:
 
 
 def _info(attributes: bytes) -> bytes:
-    while len(attributes) >= _ATTRIBUTE.size:
-        length, kind = _ATTRIBUTE.unpack_from(attributes)
-        if kind == _INFO:
-            return attributes[_ATTRIBUTE.size : length]
-        attributes = attributes[(length + 3) & ~3 :]
-    return bytes(_SEGMENTS_AT + 4)
+    return dict(_attributes(attributes)).get(_INFO, bytes(_SEGMENTS_AT + 4))
+
+
+def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    while len(data) >= _ATTRIBUTE.size:
+        length, kind = _ATTRIBUTE.unpack_from(data)
+        yield kind, data[_ATTRIBUTE.size : length]
+        data = data[max((length + 3) & ~3, _ATTRIBUTE.size) :]

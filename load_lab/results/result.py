@@ -363,6 +363,8 @@ class Result(_Part):
     # What was seen of the target's parts, and what could not be.
     signals: list[Signals] = Field(default=[], repr=False)
     unseen_signals: list[str] = []
+    # Services of the target that are in no CPU time, for certain or perhaps.
+    unseen_services: list[str] = []
     # Requests of the load by status; 0: no response.
     statuses: dict[str, int] = {}
     failures: list[FailureResult] = []

@@ -163,7 +163,8 @@ def _failures(result: Result) -> str:
 def with_limit(result: Result, limit: Limit) -> Result:
     """Return the result of a run that broke with what its diagnosis says of its limit."""
     before, after = _limited_text(result.limited_by), _limited_text(limit)
-    text = result.verdict.removesuffix(before) + after
+    start, found, end = result.verdict.rpartition(before) if before else (result.verdict, "", "")
+    text = start + after + end if found or not before else result.verdict
     return result.model_copy(update={"limited_by": limit, "verdict": text})
 
 

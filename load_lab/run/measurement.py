@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from statistics import fmean
 
-from load_lab.diagnosis.diagnosis import diagnose
+from load_lab.diagnosis.diagnosis import diagnose, limit_with
+from load_lab.diagnosis.facts import Facts
 from load_lab.diagnosis.reading import facts_of
 from load_lab.errors import LabError
 from load_lab.load.generators import samples_file
@@ -24,7 +25,6 @@ from load_lab.metrics.windows import WINDOW_SECONDS, Bounds, Totals, Window, win
 from load_lab.results.breakpoint import MIN_SECONDS, find_break
 from load_lab.results.completeness import Completeness, LoadSpan, measure_completeness
 from load_lab.results.failures import error_start, failure_results
-from load_lab.results.limit import Limit
 from load_lab.results.operations import operation_results
 from load_lab.results.result import (
     ErrorStart,
@@ -69,24 +69,27 @@ def read_result(
     if run.interrupted:
         return metrics.model_copy(update=vars(interrupted_verdict(metrics)))
     verdict = verdict_of(metrics, summary.plan, bounds, thresholds_failed=run.thresholds_failed)
-    result = _with_bottleneck(metrics.model_copy(update=vars(verdict)), run, bounds)
+    result = metrics.model_copy(update=vars(verdict))
+    result = with_bottleneck(result, facts_of(result, run.settings, bounds, run.rejections))
+    found, point, load = result.bottleneck, result.break_point, result.prometheus
+    if found and found.cause and point and load:
+        at = load.start + point.seconds_into_test
+        push_cause(run.settings.push_url, result.testid, found.cause, at)
     if not changes:
         return result
     text = f"{result.verdict}; setting changed during the load: {', '.join(result.setting_changes)}"
     return result.model_copy(update={"verdict": text})
 
 
-def _with_bottleneck(result: Result, run: Run, bounds: Bounds) -> Result:
-    facts = facts_of(result, run.settings, bounds, run.rejections)
+def with_bottleneck(result: Result, facts: Facts | None) -> Result:
+    """Return the result with its diagnosis, which also decides whether other programs, or nothing,
+    were the limit.
+    """
     if facts is None:
         return result
-    found, point, load = diagnose(facts), result.break_point, result.prometheus
-    if found.cause and point and load:
-        at = load.start + point.seconds_into_test
-        push_cause(run.settings.push_url, result.testid, found.cause, at)
-    if found.is_no_limit:
-        result = with_limit(result, Limit.ERRORS)
-    return result.model_copy(update={"bottleneck": found})
+    found = diagnose(facts)
+    limited = with_limit(result, limit_with(found, result.limited_by))
+    return limited.model_copy(update={"bottleneck": found})
 
 
 def check_target_survived(run: Run) -> None:
@@ -325,6 +328,7 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         cpu=run.cpu,
         signals=run.signals,
         unseen_signals=list(run.unseen),
+        unseen_services=list(run.unseen_services),
         statuses=data.statuses,
         failures=data.failures,
         errors_began=data.errors_began,

@@ -52,6 +52,7 @@ def _metrics(single_run: SingleRun) -> dict[str, str]:
         **_first_exceeded(result),
         **_cache(result),
         **_cpu_per_request(result),
+        **_not_counted(result),
         **({"restarted": ", ".join(result.restarted)} if result.restarted else {}),
         "machine": f"{host['cpus']} CPUs; {pinned}{' (shared!)' if host['shared_cpus'] else ''}"
         + _steal(result.steal),
@@ -110,6 +111,12 @@ def _cpu_per_request(result: Result) -> dict[str, str]:
     costs = sorted(result.cpu_ms_per_request.items(), key=lambda item: -item[1])[:_SHOWN_COSTS]
     shown = ", ".join(f"{escape(name)} {cost:.1f} ms" for name, cost in costs)
     return {"CPU per request": shown} if shown else {}
+
+
+def _not_counted(result: Result) -> dict[str, str]:
+    return (
+        {"not counted": escape("; ".join(result.unseen_services))} if result.unseen_services else {}
+    )
 
 
 def _goodput(single_run: SingleRun) -> str:

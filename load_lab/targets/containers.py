@@ -14,7 +14,7 @@ from load_lab.stack.docker import is_process_of
 
 _SERVICE_LABEL = "com.docker.compose.service"
 # Of the kernel's tcp_states.h.
-_ESTABLISHED, _LISTEN = "01", "0A"
+_ESTABLISHED, _TIME_WAIT, _LISTEN = "01", "06", "0A"
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Connection:
 
 
 def connections_of(container_pid: int) -> Iterator[Connection]:
-    """Yield the established connections and the listening sockets of a container's network, which
-    psutil does not read: it knows the network of this process only.
+    """Yield the connections, also of the last minute, and the listening sockets of a container's
+    network, which psutil does not read: it knows the network of this process only.
     """
     for name in ("tcp", "tcp6"):
         with suppress(OSError):
@@ -45,7 +45,7 @@ def connections_of(container_pid: int) -> Iterator[Connection]:
             for _, local, remote, state, *_ in map(str.split, lines[1:]):
                 if state == _LISTEN:
                     yield Connection(_place(local)[1], None)
-                elif state == _ESTABLISHED:
+                elif state in (_ESTABLISHED, _TIME_WAIT):
                     yield Connection(_place(local)[1], _place(remote))
 
 

@@ -4,10 +4,10 @@ import ipaddress
 import json
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -21,15 +21,24 @@ from load_lab.machine.observation import POSTGRES
 from load_lab.machine.observer import Dependencies, Watched
 from load_lab.stack import http
 from load_lab.targets.credentials import Credentials, credentials, fill_variables
+from load_lab.targets.databases import Declared, declared_by_django, declared_by_url
 from load_lab.targets.file import TargetFile, read_target, target_path
 from load_lab.targets.mix import read_mix
-from load_lab.targets.observation import SERVER, dependencies_of, observe
+from load_lab.targets.observation import (
+    SERVER,
+    Sightings,
+    dependencies_of,
+    observe,
+    server_processes,
+)
 from load_lab.targets.target import no_check
 
 if TYPE_CHECKING:
     import psycopg
 
 _POLL_SECONDS = 0.2
+# Of the tenth of a second between two looks.
+_LOOK_SECONDS = 0.02
 # Of libpq.
 _POSTGRES_PORT = 5432
 # What answers in front of an app: its own threads and connections say nothing of it.
@@ -75,6 +84,8 @@ class DeclaredTarget:
     uncached: Mapping[str, str] = field(default_factory=dict)
     # `lab target add` asks the target before it writes the file.
     is_written: bool = True
+    # Of all variants, so that a service counts in each of them.
+    sightings: Sightings = field(default_factory=Sightings, compare=False, repr=False)
 
     @property
     def url(self) -> str:
@@ -86,7 +97,36 @@ class DeclaredTarget:
 
     @property
     def pids(self) -> Mapping[str, int]:
-        return observe(self.url) | ({"cache": self.front.pid} if self.front else {})
+        # A variant may have another database.
+        key = tuple(sorted(self.file.start.env.items())) if self.file.start else ()
+        if key not in self.sightings.asked:
+            self.sightings.asked.add(key)
+            self.sightings.declare(self._declared())
+        found = observe(self.url, self.sightings)
+        return found | ({"cache": self.front.pid} if self.front else {})
+
+    def _declared(self) -> Declared:
+        """Return where its file or its Django settings say that its database is."""
+        if self._postgres:
+            return declared_by_url(self._postgres)
+        if not self.file.manage:
+            return Declared(why="the file has neither postgres nor manage")
+        # What reads the database's address from the environment reads it as the target does.
+        env = dict(os.environ)
+        for name, value in (self.file.start.env if self.file.start else {}).items():
+            with suppress(UsageError):
+                env[name] = fill_variables(str(value), name)
+        return declared_by_django(self.file.manage, self.folder, env)
+
+    def look_for_database(self, seconds: float, pids: Sequence[int] = ()) -> None:
+        """Look for its database while it answers requests; `pids` are its server's processes."""
+        if not self.sightings.has_database:
+            pids = pids or server_processes(self.pids.get(SERVER))
+            self.sightings.look_for_database(self.url, pids, seconds)
+
+    def unseen_services(self) -> list[str]:
+        """Return which of its services are not observed, or not for certain, and what to do."""
+        return self.sightings.unseen(str(self.path))
 
     @property
     def is_observed(self) -> bool:
@@ -174,6 +214,8 @@ class DeclaredTarget:
             # A container's connections to its database are in its own network.
             network_pids=(os.getpid(), pids[SERVER]),
             database=_database_of(postgres),
+            look=partial(self.look_for_database, _LOOK_SECONDS),
+            find_unseen=self.unseen_services,
         )
 
     @property
@@ -189,12 +231,12 @@ class DeclaredTarget:
 
     def _dependencies(self, pid: int) -> Dependencies:
         """Return what the server is connected to; its Postgres by that name, whatever runs it."""
-        found = dependencies_of(pid)
+        found = dependencies_of(pid, self.sightings)
         return {self._role(name, found): places for name, places in found.items()}
 
     def _other_services(self, pids: Mapping[str, int]) -> dict[str, int]:
         """Return the services without the server, by the names of its dependencies."""
-        found = dependencies_of(pids[SERVER])
+        found = dependencies_of(pids[SERVER], self.sightings)
         return {
             self._role(name.removesuffix("-server"), found): pid
             for name, pid in pids.items()

@@ -11,7 +11,8 @@ from load_lab.compare.blocks import Block, CompareOptions, Session
 from load_lab.compare.cli import _exit_by_verdict
 from load_lab.compare.comparison import validate_options
 from load_lab.compare.cost import Party, Side
-from load_lab.compare.result import headline
+from load_lab.compare.page import facts_of
+from load_lab.compare.result import document_of, headline
 from load_lab.compare.variants import Variant, code_of, find_variant, require_comparable
 from load_lab.errors import LabError, UsageError
 from load_lab.settings import load_settings
@@ -144,3 +145,44 @@ def test_process_that_was_replaced_during_a_block_is_an_error():
     meter.pids = meter._find_pids()
     with pytest.raises(LabError, match="the shop: backend ended or was restarted"):
         meter._require_same(meter._find_pids())
+
+
+def _of_services(**cpu_ms):
+    return Side(100, 0, 0, sum(cpu_ms.values()) or 5, 25, 30, 40, None, services=cpu_ms)
+
+
+@pytest.mark.parametrize(
+    ("sides", "expected", "left_out"),
+    [
+        # In all blocks of both.
+        ([({"target": 7, "postgres": 8}, {"target": 7, "postgres": 9})] * 2, [(15, 16)] * 2, []),
+        # In one arm only: A against A gave 15.2 against 7.1 ms.
+        ([({"target": 7, "postgres": 8}, {"target": 7})] * 2, [(7, 7)] * 2, ["postgres"]),
+        # Found in the second block.
+        (
+            [
+                ({"target": 7}, {"target": 7}),
+                ({"target": 7, "redis": 1}, {"target": 7, "redis": 2}),
+            ],
+            [(7, 7), (7, 7)],
+            ["redis"],
+        ),
+        # Of the reference app they are known: what one of both lacks costs it nothing.
+        ([({}, {})], [(5, 5)], []),
+    ],
+)
+def test_service_counts_in_all_blocks_of_both_or_in_none(sides, expected, left_out):
+    session = Session(CompareOptions(Variant("."), Variant("."), None, 360, 0.05))
+    for number, (a, b) in enumerate(sides, 1):
+        session.add(Block(number, _of_services(**a), _of_services(**b), False, control=False))
+    assert [(block.a.cpu_ms, block.b.cpu_ms) for block in session.blocks] == expected
+    assert session.services[1] == left_out
+    lines = dict(facts_of(_document(session)))
+    assert ("not counted" in lines) == bool(left_out)
+
+
+def _document(session):
+    load = cost.BlockLoad(None, 10, 5, 1000)
+    head = {name: {"name": ".", "commit": None} for name in "ab"} | {"scenario": "mix"}
+    head |= {"is_control": True, "how": "in turns", "host": {"cpus": 2}}
+    return document_of(head, session, load, 20)

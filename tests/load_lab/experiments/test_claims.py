@@ -170,6 +170,65 @@ def test_ramp_that_held_is_a_lower_bound():
     assert evaluate_one([claim("x > 0", x="goodput('c')")], cells)["notes"] == []
 
 
+BOUNDED = {"limited_by": "generator_cpu"}
+SEARCHED = {"low": 115.0, "high": None, "confirmed": False}
+
+
+@pytest.mark.parametrize(
+    ("holds", "verdict"),
+    [
+        # At least 120: more would not change it.
+        ("fast >= 100", "holds"),
+        ("fast > 2 * slow", "holds"),
+        ("fast < 100", "does not hold"),
+        ("slow < fast", "holds"),
+        # More would.
+        ("fast >= 130", "not decided"),
+        ("fast < 130", "not decided"),
+        ("fast / slow < 5", "not decided"),
+        ("0.9 < fast / 120 < 1.1", "not decided"),
+        ("min(fast, 100) == 100", "holds"),
+        # It is not about a bound.
+        ("slow < 50", "holds"),
+        ("failed == 0", "holds"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("measure", "metrics"),
+    [
+        ("goodput('fast')", {"goodput": 120.0, **BOUNDED}),
+        ("capacity('fast')", {"capacity": SEARCHED | {"rate": 120.0}, **BOUNDED}),
+        ("broke_at('fast')", {"break_point": {"offered": 120.0}, "limited_by": "others"}),
+        ("max_rps('fast')", {"max_rps": 120.0, "limited_by": "vu_cap"}),
+        (
+            "rate_within('fast', 200)",
+            {"windows": [{"p95_ms": 20, "goodput": 120.0}], "outcome": "held"}
+            | {"profile": "breakpoint", "limited_by": "none"},
+        ),
+    ],
+)
+def test_lower_bound_decides_only_where_more_changes_nothing(holds, verdict, measure, metrics):
+    cells = [cell("fast", failed=0, **metrics), cell("slow", goodput=40.0)]
+    measures = {"fast": measure, "slow": "goodput('slow')", "failed": "failed('fast')"}
+    result = evaluate_one([claim(holds, **measures)], cells)
+    assert result["verdict"] == verdict
+    if verdict == "not decided":
+        assert "it depends on how much more fast can do" in result["notes"]
+
+
+def test_two_lower_bounds_decide_nothing_about_their_ratio():
+    cells = [cell("a", goodput=90.0, **BOUNDED), cell("b", goodput=30.0, **BOUNDED)]
+    result = evaluate_one([claim("a > b", a="goodput('a')", b="goodput('b')")], cells)
+    assert (result["verdict"], result["basis"]) == ("not decided", "")
+    # Of several repeats, one is enough.
+    cells = [cell("a", n, goodput=90.0) for n in (1, 2)] + [cell("a", 3, goodput=90.0, **BOUNDED)]
+    result = evaluate_one([claim("a < 200", a="goodput('a')")], cells)
+    assert result["verdict"] == "holds"
+    cells = [cell("a", n, goodput=90.0, **BOUNDED) for n in (1, 2, 3)]
+    result = evaluate_one([claim("a < 200", a="goodput('a')")], cells)
+    assert result["verdict"] == "not decided"
+
+
 def test_layer_sharing_cpu_with_generator_is_reported():
     cells = [cell("c", goodput=5.0, legacy={"layer_cpus_shared_with": "the load generator"})]
     (note,) = evaluate_one([claim("x > 0", x="goodput('c')")], cells)["notes"]

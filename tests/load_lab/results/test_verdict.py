@@ -14,6 +14,7 @@ from load_lab.metrics.windows import Bounds, Counters, windows
 from load_lab.results.completeness import Completeness, GeneratorFault
 from load_lab.results.result import GeneratorResult, PrometheusRange, Result, TargetName, WebSockets
 from load_lab.results.verdict import Verdict, verdict_of
+from load_lab.run.measurement import with_bottleneck
 from load_lab.settings import load_settings
 
 PLAN = Plan((Stage(60, 0, 60),), "requests")
@@ -109,6 +110,35 @@ def test_others_are_the_limit_if_the_server_waits_for_a_cpu(waited, limited_by):
 def test_others_on_the_targets_cpus_are_the_limit():
     uses = [CpuUse(float(second), 0.99, 0.3, {"backend": 0.1}, taken=0.9) for second in range(61)]
     assert _judge(_result(0.3, cpu=uses)).limited_by == "others"
+
+
+@pytest.mark.parametrize("taken", [0.0, 0.1, 0.3, 0.45, 0.6, 0.9])
+@pytest.mark.parametrize("waited", [None, 0.05, 0.6])
+@pytest.mark.parametrize("dropped", [0, 5])
+@pytest.mark.parametrize("load_cpu", [0.3, 0.8, 0.99])
+def test_verdict_and_bottleneck_agree_on_other_programs(taken, waited, dropped, load_cpu):
+    cores = {"lab": 0.3, "others": taken + 0.1, "taken": taken}
+    uses = [CpuUse(float(s), 0.99, load_cpu, {"target": 0.3}, **cores) for s in range(61)]
+    seen = {"in_flight": 9.0, "threads": {"cpu": 1.0}, "cpu": 0.6}
+    signals = [Signals(float(s), 10, waited=waited, **seen) for s in range(61) if waited]
+    metrics = _result(load_cpu, cpu=uses, signals=signals, dropped=dropped)
+    result = metrics.model_copy(update=vars(_judge(metrics)))
+    result = with_bottleneck(result, facts_of(result, load_settings(), Bounds(), {}))
+    by_others = result.bottleneck is not None and result.bottleneck.cause == causes.OTHERS.name
+    assert (result.limited_by == "others") == by_others
+    assert ("limited by other programs, so this is no" in result.verdict) == by_others
+    assert not by_others or "limited by the target" not in result.verdict
+
+
+def test_programs_that_take_a_third_of_the_cpus_that_requests_wait_for_are_the_limit():
+    uses = [CpuUse(float(s), 0.99, 0.3, {"target": 0.6}, others=0.4, taken=0.3) for s in range(61)]
+    signals = [Signals(float(s), 10, in_flight=9.0, waited=0.6, cpu=0.6) for s in range(61)]
+    metrics = _result(0.3, cpu=uses, signals=signals)
+    result = metrics.model_copy(update=vars(_judge(metrics)))
+    assert "limited by the target" in result.verdict
+    result = with_bottleneck(result, facts_of(result, load_settings(), Bounds(), {}))
+    assert result.verdict.endswith("limited by other programs, so this is no limit of the target")
+    assert result.lower_bound == "others"
 
 
 def test_generator_that_a_quota_stops_is_the_limit():

@@ -50,6 +50,8 @@ def test_routes_are_loaded_with_a_fresh_token(lab, stack, target):
     assert run.json["requests"] in (160, 161)
     # Gunicorn's master is found by the port, with its workers.
     assert run.json["cpu_ms_per_request"]["target"] > 0
+    # It has no database.
+    assert run.json["unseen_services"] == []
     assert "canary-signature" not in run.out + run.err
 
 

@@ -141,6 +141,9 @@ def test_single_load_starts_the_target_and_stops_it(lab, stack, app):
     run = lab(*hold, "--target", str(app / "shop.toml"))
     assert run.code == 0, run.err
     assert run.json["failed"] == 0
+    # It may have a database, and its file names none.
+    (asked,) = run.json["unseen_services"]
+    assert f"Name it in {app / 'shop.toml'}: postgres = " in asked
     assert not port_is_open("127.0.0.1", int(run.json["target"]["url"].rsplit(":")[-1]))
 
 
