@@ -14,7 +14,7 @@ from load_lab.targets.sources.paths import Values, fill, shape_above
 # The origin of values that are certain, and may be few.
 ADDRESSES = "addresses"
 # Fields that identify an item, the most usual first, if none has the parameter's name.
-_IDENTIFIERS = ("id", "pk", "uuid", "slug", "code", "key", "name", "")
+_IDENTIFIERS = ("id", "pk", "uuid", "slug", "code", "identifier", "key", "name", "")
 # A text for people, which is no value if there are others: `Summer, 5 May`.
 _LABEL = re.compile(r"[\s,;]")
 # Values of each parameter that are combined with those of the others.

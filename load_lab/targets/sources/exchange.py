@@ -30,7 +30,8 @@ _JSON_WEB_TOKEN = re.compile(r"eyJ[\w-]+(\.[\w-]+)*")
 class Exchange:
     """The answer to a request. `status` is None if there was none; `problem` is empty if it was
     2xx; `body` is empty unless it is JSON, or the page of a 2xx; `challenge` is the scheme of
-    WWW-Authenticate, `location` the header of that name, and `page` what a load compares.
+    WWW-Authenticate, `location` the header of that name, `page` what a load compares, and
+    `retry_after` the seconds after which a refused request may be sent again.
     """
 
     status: int | None = None
@@ -40,6 +41,7 @@ class Exchange:
     location: str = ""
     is_page: bool = False
     page: Page | None = None
+    retry_after: float | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,14 @@ def _send(client: httpx.Client, request: httpx.Request) -> Exchange:
     if response.has_redirect_location:
         return Exchange(status, f"redirects to {shorten(location)}", location=location)
     challenge = response.headers.get("www-authenticate", "").partition(" ")[0]
-    return Exchange(status, f"answered {status}", body, challenge)
+    problem = f"answered {status}"
+    return Exchange(status, problem, body, challenge, retry_after=_seconds_to_wait(response))
+
+
+def _seconds_to_wait(response: httpx.Response) -> float | None:
+    """Return the seconds after which the target asks for the request again, if it does."""
+    text = response.headers.get("retry-after", "")
+    return float(text) if text.isdecimal() else None
 
 
 def _read(response: httpx.Response, deadline: float) -> bytes:

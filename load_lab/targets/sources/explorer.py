@@ -1,5 +1,6 @@
 """Finds addresses that a target answers, by sending requests and reading the answers."""
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,6 +27,8 @@ from load_lab.targets.sources.tries import Tries
 
 # An origin of values with so many failures more than successes is given up.
 _MOST_FAILURES = 3
+# Seconds for which the end of an exploration waits, if a target asks for it.
+_LONGEST_WAIT = 5
 
 
 def explore(
@@ -100,6 +103,7 @@ class _Entry:
     first: Exchange | None = None
     refusal: tuple[str, Exchange] | None = None
     unsafe: str = ""
+    later: tuple[Candidate, float] | None = None
 
 
 class _Exploration:
@@ -123,6 +127,7 @@ class _Exploration:
         for goal in (1, most):
             while sum(self._extend(entry, goal, seed) for entry in ordered):
                 pass
+        self._repeat([entry for entry in entries if not entry.tries.accepted and entry.later])
 
     def outcome(self, entry: _Entry) -> Operation | LeftOut:
         """Return the operation for a mix, where all have the same share, or why it is none."""
@@ -147,6 +152,14 @@ class _Exploration:
         names = f"; it requires {required}" if required and is_refused else ""
         reason = f"{address} {refusal.problem}{names}"
         return LeftOut(name=operation.name, status=refusal.status, reason=reason)
+
+    def _repeat(self, entries: Sequence[_Entry]) -> None:
+        """Send again what the target asked for later: it makes a file in the background."""
+        if entries:
+            time.sleep(max(entry.later[1] for entry in entries if entry.later))
+        for entry in entries:
+            address = [entry.later[0]] if entry.later else []
+            entry.tries.run(partial(self._send, entry), address, enough=1, most_failures=99)
 
     def _extend(self, entry: _Entry, goal: int, seed: int) -> bool:
         """Send requests until the operation has so many addresses. Return whether it has more."""
@@ -193,8 +206,14 @@ class _Exploration:
             before = entry.refusal
             if before is None or _rank(exchange) < _rank(before[1]):
                 entry.refusal = (candidate.path, exchange)
-            # No other address has this method.
-            entry.tries.is_over |= exchange.status == httpx.codes.METHOD_NOT_ALLOWED
+            # No other address has this method, or leads elsewhere.
+            leads_there_too = (
+                before and exchange.location and exchange.location == before[1].location
+            )
+            is_final = exchange.status == httpx.codes.METHOD_NOT_ALLOWED or leads_there_too
+            entry.tries.is_over |= bool(is_final)
+            if exchange.retry_after is not None and exchange.retry_after <= _LONGEST_WAIT:
+                entry.later = entry.later or (candidate, exchange.retry_after)
         elif not entry.unsafe:
             self._known.learn(operation.template, candidate.values, exchange)
             entry.expect = entry.expect or exchange.status or 0

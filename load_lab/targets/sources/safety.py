@@ -46,6 +46,8 @@ _COMMANDS = frozenset(
 # they show something (`/set/`, `/start/`), but for some of them an object (`/jobs/7/start/`).
 _BEFORE_OTHERS = frozenset(words("do empty make mark open rename resume save set start update"))
 _ON_OBJECTS = frozenset(words("open resume roll save start transition"))
+# What another service asks for: `/paypal/return/`, `/oauth_callback`.
+_CALLED_BACK = frozenset(words("abort callback complete return webhook"))
 # What is set for a visitor: `/locale/set`, `LocaleSet`.
 _PREFERENCES = frozenset(words("cookie country currency lang language locale theme timezone"))
 _FORMS = frozenset(words("account address form page password profile"))
@@ -275,7 +277,8 @@ def _command_of(before: str, part: str) -> str | None:
         return part
     if last == "set" and _PREFERENCES.intersection([*words(before)[-1:], *found]):
         return last
-    return last if last in _COMMANDS else None
+    is_called_back = last in _CALLED_BACK and first != "auto"
+    return last if last in _COMMANDS or is_called_back else None
 
 
 def _is_object(part: str) -> bool:

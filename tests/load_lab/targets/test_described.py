@@ -379,6 +379,25 @@ def test_reason_is_the_most_telling_answer(answer, reason, serve):
     assert not [path for path, _ in seen if "Summer" in path]
 
 
+@pytest.mark.parametrize(("status", "seconds"), [(409, "1"), (503, "0"), (409, None), (503, "60")])
+def test_what_is_ready_later_is_asked_for_again(status, seconds, serve):
+    sent = []
+
+    def answer(handler):
+        sent.append(handler.path)
+        is_ready = len(sent) > 1
+        handler.send_response(200 if is_ready else status)
+        if seconds is not None:
+            handler.send_header("Retry-After", seconds)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    mix, reasons, _ = serve({"/file/": answer}, {"/file/": GET})
+    is_found = seconds in ("0", "1")
+    assert mix.get("/file/") == (["/file/"] if is_found else None)
+    assert reasons == ({} if is_found else {"/file/": f"/file/ answered {status}"})
+
+
 def test_odd_examples_are_no_error():
     text = """
 openapi: 3.0.3
