@@ -11,6 +11,8 @@ for name in backend/requirements requirements requirements-dev native/go; do
     "${UV:-uv}" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
         --no-emit-index-url --no-header --no-annotate "$name.in" -o "$name.txt"
 done
-# An app for make test-machine PART=apps, which needs Python 3.11 or 3.12.
-"${UV:-uv}" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-    --no-emit-index-url --no-header --no-annotate tests/apps/nautobot.in -o tests/apps/nautobot.txt
+# Apps for make test-machine PART=apps, which need Python 3.11 or 3.12.
+for name in nautobot pretix; do
+    "${UV:-uv}" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+        --no-emit-index-url --no-header --no-annotate "tests/apps/$name.in" -o "tests/apps/$name.txt"
+done
