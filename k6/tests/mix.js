@@ -113,7 +113,11 @@ function mixSelection() {
     { at: 0, operation: 1, request: 0 },
     { at: 1, operation: 0, request: 0 },
   ]);
-  expectError('only: none', () => names('GET'), ['ONLY=GET', '3 operations', '"GET /api/a/"']);
+  expectError('only: none', () => names('GET'), [
+    'ONLY=GET',
+    '3 operations',
+    'nearest: GET /api/a/',
+  ]);
 }
 
 function mixInMemory() {
@@ -194,7 +198,12 @@ function recordedTimes() {
 
 function setupFailures() {
   const failing = (/** @type {number} */ status, count = 1, login = false) =>
-    Array.from({ length: count }, (_, i) => ({ text: `op ${i}: ${status}`, status, login }));
+    Array.from({ length: count }, (_, i) => ({
+      name: `op ${i}`,
+      text: `op ${i}: ${status}`,
+      status,
+      login,
+    }));
   const failures = failing(404, 7);
   const all = failureMessage(failures, 9);
   expectEqual(
@@ -204,6 +213,9 @@ function setupFailures() {
   );
   const one = failureMessage(failures.slice(0, 1), 9);
   expectEqual('setup: one', [one.includes('more'), one.includes('lab mix make')], [false, true]);
+  const few = "--leave-out 'op 0'";
+  const leftOut = [9, 19, 20].map((count) => failureMessage(failing(302), count).includes(few));
+  expectEqual('setup: few can be left out', leftOut, [false, false, true]);
   const advice = (/** @type {ReturnType<typeof failing>} */ each) =>
     failureMessage(each, 9).split('. ').slice(-2).join('. ');
   const kinds = { login: 'Log in again', log: "See the target's log", down: 'running' };

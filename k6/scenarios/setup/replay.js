@@ -19,7 +19,7 @@ import { hasLogin } from '../../lib/pages.js';
 /**
  * An operation that did not respond as the mix says. Status 0: no response; `login`: the page asks
  * for one.
- * @typedef {{ text: string, status: number, login?: boolean }} Failure
+ * @typedef {{ name: string, text: string, status: number, login?: boolean }} Failure
  */
 
 // Requests at the same time.
@@ -139,12 +139,11 @@ function failure({ name, family, isExpected, page }, response) {
   if (!isExpected(status)) {
     const to = redirectPath(response);
     const answer = status ? `${status}${to && ` to ${to}`}` : `no response (${error})`;
-    return [{ text: `${name}: ${answer}, expected ${family}xx`, status }];
+    return [{ name, text: `${name}: ${answer}, expected ${family}xx`, status }];
   }
   if (!page || page.has_login || !hasLogin(`${response.body || ''}`)) return [];
-  return [
-    { text: `${name}: ${status} with a login form that the page had not`, status, login: true },
-  ];
+  const text = `${name}: ${status} with a login form that the page had not`;
+  return [{ name, text, status, login: true }];
 }
 
 /**
@@ -195,8 +194,20 @@ export function failureMessage(failures, operations) {
   const rest = failures.length - named.length;
   return (
     `${failures.length} of ${operations} operations did not respond as the mix says: ` +
-    `${named.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}. ${adviceFor(failures)}`
+    `${named.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}. ${adviceFor(failures)}` +
+    withoutThem(failures, operations)
   );
+}
+
+/**
+ * Return how to load the others, if few operations fail: a page may ask for the password again.
+ * @param {Failure[]} failures
+ * @param {number} operations
+ */
+function withoutThem(failures, operations) {
+  const [{ name }] = failures;
+  const few = failures.length / operations <= FEW;
+  return few ? ` Or make it without such ones: lab mix make NAME --leave-out '${name}'.` : '';
 }
 
 /**
@@ -209,6 +220,8 @@ function adviceFor(failures) {
   return failures.length > 0 && counts[most] > 0 ? ADVICE[most][0] : MAKE_AGAIN;
 }
 
+// So small a share of the operations is not worth a load without the others.
+const FEW = 0.05;
 const MAKE_AGAIN = 'Make the mix again: lab mix make NAME.';
 /** @type {[string, (failure: Failure) => boolean][]} */
 const ADVICE = [
