@@ -125,17 +125,17 @@ def test_unavailable_postgres_does_not_hide_load_error(monkeypatch):
         raise LabError("The stack was taken down.")
 
 
-def _max_cache_bytes(mode):
+def _max_cache_bytes(folder):
     """Return the sum of the template's max_size values, in bytes."""
-    text = (ROOT / f"nginx/templates/cache/{mode}/http.conf.template").read_text()
+    text = (ROOT / f"nginx/templates/{folder}/http.conf.template").read_text()
     units = {"m": _MIB, "g": 1024 * _MIB}
     return sum(int(n) * units[unit] for n, unit in re.findall(r"max_size=(\d+)([mg])", text))
 
 
 def test_folder_limits_match_program_configuration():
     scratch = 64 * _MIB
-    assert _max_cache_bytes("basic") + scratch == growth.BASIC_CACHE_BYTES
-    assert _max_cache_bytes("protected") + scratch == growth.CACHE_BYTES
+    assert _max_cache_bytes("cache/basic") + scratch == growth.BASIC_CACHE_BYTES
+    assert _max_cache_bytes("page-cache") + scratch == growth.CACHE_BYTES
     text = (ROOT / "postgres/postgresql.conf").read_text()
     (max_gigabytes,) = re.findall(r"^max_wal_size = (\d+)GB", text, re.MULTILINE)
     assert int(max_gigabytes) * 1024 * _MIB * 5 / 4 == growth.LOG_AHEAD_BYTES

@@ -31,7 +31,7 @@ def test_mix_has_what_its_pages_look_like(target):
     with serve_site(HtmlSite()) as site:
         mix = json.loads(target(site).with_suffix(".mix.json").read_text())
     pages = {each["name"]: each["page"] for each in mix["operations"]}
-    assert pages["GET /items/{value}/"] == {"least": 32, "most": 32, "has_login": False}
+    assert pages["GET /items/{value}/"] == {"least": 28, "most": 28, "has_login": False}
     assert pages["GET /products/"]["most"] > 3000
     assert {name for name, each in pages.items() if each["has_login"]} == {
         "GET /public/",
