@@ -2,9 +2,7 @@
 
 import json
 import os
-import re
 import socket
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,10 +12,10 @@ from typing import Final
 from lab_settings.messages import shorten
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-# Sent to the Python of the project. The lab does not import it.
+from load_lab.errors import UsageError
+from load_lab.targets.project_shell import printed_by_project
+
 _SCRIPT = Path(__file__).with_name("django_databases.py")
-# As in the script.
-_OUTPUT = re.compile(r"<<<databases (.*) databases>>>")
 # A project may import for long, but no load should wait for it.
 _TIMEOUT_SECONDS: Final = 60
 # Of libpq, as Debian and as its source have it.
@@ -95,33 +93,16 @@ def declared_by_django(
     """Return the places in DATABASES and CACHES of a project; `why` has the reason if its manage.py
     does not print them.
     """
-    shown = f"`{' '.join(command)} shell`"
     try:
-        # A file: Django's shell reads standard input only if it has data at that moment.
-        with _SCRIPT.open("rb") as script:
-            process = subprocess.run(
-                [*command, "shell"],
-                cwd=folder,
-                env=dict(environ),
-                stdin=script,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                timeout=_TIMEOUT_SECONDS,
-                check=False,
-            )
-    except (OSError, ValueError) as error:
-        return Declared(why=f"{shown} can't be started: {error}")
-    except subprocess.TimeoutExpired:
-        return Declared(why=f"{shown} did not end within {_TIMEOUT_SECONDS} s")
-    printed = _OUTPUT.findall(process.stdout)
-    if not printed:
-        last = (process.stderr or process.stdout).strip().splitlines()[-1:]
-        text = f": {shorten(last[0])}" if last else ""
-        return Declared(why=f"{shown} printed no DATABASES (exit code {process.returncode}){text}")
-    with suppress(ValueError, ValidationError):
-        return _declared(_SETTINGS.validate_python(json.loads(printed[-1])))
-    return Declared(why=f"{shown} printed other DATABASES: {shorten(printed[-1])}")
+        printed = printed_by_project(
+            _SCRIPT, "databases", command, folder, environ, seconds=_TIMEOUT_SECONDS
+        )
+        return _declared(_SETTINGS.validate_python(json.loads(printed)))
+    except UsageError as error:
+        first, *lines = str(error).splitlines()
+        return Declared(why=" ".join((first, *(shorten(line.strip()) for line in lines[-1:]))))
+    except (ValueError, ValidationError):
+        return Declared(why=f"the project in {folder} printed other databases: {shorten(printed)}")
 
 
 def _declared(settings: Sequence[_Setting]) -> Declared:

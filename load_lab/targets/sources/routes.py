@@ -1,8 +1,6 @@
 """The routes of a Django project, read from the project itself with `manage.py shell`."""
 
 import json
-import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, get_args
@@ -12,16 +10,13 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from load_lab.errors import UsageError
 from load_lab.targets.mix import Method
+from load_lab.targets.project_shell import printed_by_project
 from load_lab.targets.sources.described import ApiOperation, Parameter
 from load_lab.targets.sources.paths import Template, parameter_names
 
-# Sent to the Python of the project. The lab does not import it.
 _SCRIPT = Path(__file__).with_name("django_routes.py")
-# As in the script.
-_OUTPUT = re.compile(r"<<<routes (.*) routes>>>")
 # A project may import for long; it has no reason to wait for anything.
 _TIMEOUT_SECONDS: Final = 120
-_LINES_SHOWN = 5
 
 
 class Route(BaseModel):
@@ -57,15 +52,10 @@ def read_routes(
     Raises:
         UsageError: the command cannot be started, fails, hangs, or prints no routes.
     """
-    argv = [*command, "shell"]
-    process = _run(argv, folder, environ)
-    printed = _OUTPUT.findall(process.stdout)
-    if process.returncode or not printed:
-        what = f"failed ({process.returncode})" if process.returncode else "printed no routes"
-        raise UsageError(
-            f"`{' '.join(argv)}` {what} in {folder}:\n{_end(process.stdout + process.stderr)}"
-        )
-    return _parse(printed[-1], folder)
+    printed = printed_by_project(
+        _SCRIPT, "routes", command, folder, environ, seconds=_TIMEOUT_SECONDS
+    )
+    return _parse(printed, folder)
 
 
 def route_templates(routes: Sequence[Route]) -> list[Template]:
@@ -98,30 +88,6 @@ def route_operation(template: Template) -> ApiOperation:
     )
 
 
-def _run(
-    argv: Sequence[str], folder: Path, environ: Mapping[str, str]
-) -> subprocess.CompletedProcess[str]:
-    shown = f"`{' '.join(argv)}` in {folder}"
-    # A file: Django's shell reads standard input only if it has data at that moment.
-    with _SCRIPT.open("rb") as script:
-        try:
-            return subprocess.run(
-                argv,
-                cwd=folder,
-                env=dict(environ),
-                stdin=script,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                timeout=_TIMEOUT_SECONDS,
-                check=False,
-            )
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{shown} cannot be started: {error}.") from None
-        except subprocess.TimeoutExpired:
-            raise UsageError(f"Timed out after {_TIMEOUT_SECONDS} s waiting for {shown}.") from None
-
-
 def _parse(text: str, folder: Path) -> tuple[Route, ...]:
     try:
         routes = _ROUTES.validate_python(json.loads(text))
@@ -130,8 +96,3 @@ def _parse(text: str, folder: Path) -> tuple[Route, ...]:
     if not routes:
         raise UsageError(f"The project in {folder} has no routes. Does ROOT_URLCONF name its URLs?")
     return routes
-
-
-def _end(output: str) -> str:
-    lines = [line for line in output.splitlines() if line.strip()]
-    return "\n".join(lines[-_LINES_SHOWN:]) or "it printed nothing"

@@ -288,9 +288,9 @@ def test_places_are_read_from_django_settings(settings, databases, unknown):
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        (["/no/such/python"], "can't be started"),
-        (["false"], "exit code 1"),
-        (["echo", "<<<databases [1] databases>>>"], "other DATABASES"),
+        (["/no/such/python"], "cannot be started"),
+        (["false"], "failed (1)"),
+        (["echo", "<<<databases [1] databases>>>"], "other databases"),
         ([sys.executable, "-c", "raise RuntimeError('no settings')"], "no settings"),
     ],
 )
