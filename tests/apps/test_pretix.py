@@ -60,16 +60,8 @@ ACTS = {
     "presale:organizer.customer.login.return": "logs a customer in",
     "presale:organizer.customer.logout": "ends the session of a customer",
 }
-# Of these, what is sent today: nothing in their names says that they act. The aim is none.
-SENT_TODAY = {
-    "control:global.update",
-    "plugins:paypal2:abort",
-    "plugins:paypal2:isu.return",
-    "plugins:paypal2:return",
-    "plugins:stripe:oauth.return",
-    "plugins:ticketoutputpdf:getdefault",
-    "presale:locale.set",
-}
+# Of these, what is sent: nothing in its name says that it acts.
+SENT_TODAY = {"plugins:ticketoutputpdf:getdefault"}
 # Tables that pages fill which only show something (sessions, caches, keys that are made when they
 # are first asked for), and the one of SENT_TODAY.
 MAY_CHANGE = {

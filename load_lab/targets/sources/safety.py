@@ -51,6 +51,8 @@ _CALLED_BACK = frozenset(words("abort callback complete return webhook"))
 # What is set for a visitor: `/locale/set`, `LocaleSet`.
 _PREFERENCES = frozenset(words("cookie country currency lang language locale theme timezone"))
 _FORMS = frozenset(words("account address form page password profile"))
+# Before `/update/` they are a form, as any object is: `/profile/update/`, `/items/7/update/`.
+_OWN = _FORMS | frozenset(words("customer me settings user"))
 # The last word of a name for things, although it begins with a command: `/export-templates/`.
 _THINGS = frozenset(
     words("""
@@ -274,6 +276,8 @@ def _command_of(before: str, part: str) -> str | None:
     if first in _BEFORE_OTHERS and len(found) > 1 and not is_thing and last not in _FORMS:
         return first
     if part in _ON_OBJECTS and _is_object(before):
+        return part
+    if part == "update" and before and not (_is_object(before) or _OWN & set(words(before))):
         return part
     if last == "set" and _PREFERENCES.intersection([*words(before)[-1:], *found]):
         return last
