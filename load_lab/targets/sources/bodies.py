@@ -12,12 +12,11 @@ import httpx
 from load_lab.targets.mix import UNIQUE
 from load_lab.targets.sources.described import ApiOperation
 from load_lab.targets.sources.document import Json
-from load_lab.targets.sources.exchange import Content, Exchange, send
+from load_lab.targets.sources.exchange import Content, Exchange, Tries, send
 from load_lab.targets.sources.known_values import KnownValues, parse
 from load_lab.targets.sources.paths import shape, words
 from load_lab.targets.sources.safety import credential_in_body
 from load_lab.targets.sources.schemas import BodyType, Schema, fitted
-from load_lab.targets.sources.tries import Tries
 from load_lab.targets.sources.values import find_values, unique_text
 
 # Items of a list that are copied, and values of a field that are tried.

@@ -11,19 +11,18 @@ from load_lab.console import note
 from load_lab.errors import LabError
 from load_lab.targets.mix import SAFE_METHODS, LeftOut, Operation, Page, Request
 from load_lab.targets.seen_pages import together
-from load_lab.targets.sources.candidates import (
+from load_lab.targets.sources.described import ApiOperation, Outcomes, divided
+from load_lab.targets.sources.exchange import Exchange, Tries, send
+from load_lab.targets.sources.known_values import KnownValues
+from load_lab.targets.sources.paths import Template, Templates, shape
+from load_lab.targets.sources.safety import READS, Safety, stem_of_path
+from load_lab.targets.sources.session import Session, login_instead, require_success
+from load_lab.targets.sources.values import (
     ADDRESSES,
     Candidate,
     find_candidates,
     missing_values,
 )
-from load_lab.targets.sources.described import ApiOperation, Outcomes, divided
-from load_lab.targets.sources.exchange import Exchange, send
-from load_lab.targets.sources.known_values import KnownValues
-from load_lab.targets.sources.paths import Template, Templates, shape
-from load_lab.targets.sources.safety import READS, Safety, stem_of_path
-from load_lab.targets.sources.session import Session, login_instead, require_success
-from load_lab.targets.sources.tries import Tries
 
 # An origin of values with so many failures more than successes is given up.
 _MOST_FAILURES = 3

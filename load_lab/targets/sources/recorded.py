@@ -11,8 +11,7 @@ import httpx
 from load_lab.errors import LabError
 from load_lab.targets.mix import SAFE_METHODS, Arrival, LeftOut, Mix, Operation
 from load_lab.targets.seen_pages import together
-from load_lab.targets.sources.exchange import Exchange, send
-from load_lab.targets.sources.tries import Tries
+from load_lab.targets.sources.exchange import Exchange, Tries, send
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ import httpx
 
 from load_lab.targets.mix import OBJECT, SAFE_METHODS, CreatedBy, LeftOut, Operation, Request
 from load_lab.targets.sources.bodies import Found, Trials
-from load_lab.targets.sources.candidates import identifiers, missing_values, queries
 from load_lab.targets.sources.described import ApiOperation, Outcomes, divided
 from load_lab.targets.sources.document import Json
 from load_lab.targets.sources.exchange import Exchange, failure_text, send
 from load_lab.targets.sources.known_values import KnownValues, parse, plain
 from load_lab.targets.sources.paths import parameter_names, shape, shape_above
 from load_lab.targets.sources.safety import WRITES, Safety
+from load_lab.targets.sources.values import identifiers, missing_values, queries
 
 _MOST_IDENTIFIERS = 3
 # A second one must be accepted too: a load creates many.
