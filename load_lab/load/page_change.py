@@ -109,23 +109,30 @@ class _Operation:
         return bool(self.run) and not self.has_login and all(each.has_login for each in self.run)
 
 
-def find_change(samples: Iterable[PageSample], pages: Mapping[str, Page]) -> PageChange | None:
-    """Return what shows that pages changed; None if nothing does. `samples` are in the order of
-    their times, `pages` what the mix says of each operation.
+class SampledPages:
+    """The pages of a load, of which each sample is looked at once; `pages` is what the mix says of
+    each operation.
     """
-    operations = {name: _Operation(page) for name, page in pages.items()}
-    for sample in samples:
-        if sample.name in operations:
-            operations[sample.name].add(sample)
-    unusual = [each for each in operations.values() if each.run]
-    logins = [each for each in unusual if each.shows_login]
-    if _count(logins) >= _FEW_LOGINS:
-        return _change(logins, has_login=True)
-    for base in unusual:
-        group = [each for each in unusual if _are_alike(_lengths([base, each]))]
-        if _count(group) >= _FEW_LENGTHS and _is_new(group, operations.values()):
-            return _change(group, has_login=False)
-    return None
+
+    def __init__(self, pages: Mapping[str, Page]) -> None:
+        self._operations = {name: _Operation(page) for name, page in pages.items()}
+
+    def add(self, samples: Iterable[PageSample]) -> PageChange | None:
+        """Add samples in the order of their times. Return what shows that pages changed; None if
+        nothing does.
+        """
+        for sample in samples:
+            if sample.name in self._operations:
+                self._operations[sample.name].add(sample)
+        unusual = [each for each in self._operations.values() if each.run]
+        logins = [each for each in unusual if each.shows_login]
+        if _count(logins) >= _FEW_LOGINS:
+            return _change(logins, has_login=True)
+        for base in unusual:
+            group = [each for each in unusual if _are_alike(_lengths([base, each]))]
+            if _count(group) >= _FEW_LENGTHS and _is_new(group, self._operations.values()):
+                return _change(group, has_login=False)
+        return None
 
 
 def _is_new(group: Sequence[_Operation], operations: Iterable[_Operation]) -> bool:

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from load_lab.load.page_change import PageSample, find_change
+from load_lab.load.page_change import PageSample, SampledPages
 from load_lab.paths import ROOT
 from load_lab.targets.mix import Page
 from load_lab.targets.seen_pages import LOGIN, page_of, together
@@ -15,6 +15,10 @@ DETAIL = {"GET /item/": Page(least=78, most=82, has_login=False)}
 HEADER = {"GET /": Page(least=9000, most=9000, has_login=True)}
 SITE = LISTS | DETAIL | HEADER
 CHANGED_AT = 20.0
+
+
+def find_change(samples, pages):
+    return SampledPages(pages).add(samples)
 
 
 def _samples(pages, length, seconds=40, seed=0):
@@ -72,7 +76,9 @@ def test_pages_that_turn_into_one_page_are_noticed_within_seconds(length, pages,
     )
     assert found.has_login == has_login
     assert CHANGED_AT - 1 <= found.after < CHANGED_AT + 2
-    noticed = next(n for n in count(1) if find_change(samples[:n], pages))
+    # One after the other, as a load looks at them.
+    sampled = SampledPages(pages)
+    noticed = next(n for n in count(1) if sampled.add(samples[n - 1 : n]))
     assert samples[noticed - 1].at < CHANGED_AT + 6
     assert found.samples <= 5
 
