@@ -41,7 +41,9 @@ def test_mix_has_what_its_pages_look_like(target):
 
 FAULTS = {
     "login page of 20 kB": (login_page(20_000), "pages have a login form"),
-    "small login page": (login_page(), "pages have a login form"),
+    "small login page": pytest.param(
+        login_page(), "pages have a login form", marks=pytest.mark.full
+    ),
     "error page": ("<html><h1>Sorry, something went wrong</h1></html>", "pages are others"),
 }
 

@@ -35,7 +35,7 @@ def make(lab, tmp_path):
 
 FAULTS = {
     "redirect": ((302, "", "/login/?next=/items/"), "302 to /login/: ", "log in again"),
-    "error": ((500, "boom", ""), "500: ", "see the log"),
+    "error": pytest.param((500, "boom", ""), "500: ", "see the log", marks=pytest.mark.full),
 }
 
 
