@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import threading
 import time
 from pathlib import Path
 
@@ -263,6 +265,20 @@ def test_broken_lines_are_counted_and_gzip_is_read(log, capsys):
             ("GET /a/", 3),
             ("GET /b/", 3),
         ]
+
+
+def test_log_from_a_pipe_keeps_the_requests_to_its_own_host(tmp_path):
+    pipe = tmp_path / "access.log"
+    os.mkfifo(pipe)
+    content = combined("GET http://shop:80/a/", "GET http://other/b/", "GET /c/")
+    writer = threading.Thread(target=pipe.write_text, args=(content,))
+    writer.start()
+    mix = read_access_log(pipe, "http://shop")
+    writer.join()
+    assert [each.name for each in mix.operations] == ["GET /a/", "GET /c/"]
+    assert [(each.name, each.reason) for each in mix.left_out] == [
+        ("other", "another host (1 requests)")
+    ]
 
 
 def requests_of(log, *lines, url="http://a", **options):

@@ -16,13 +16,15 @@ from load_lab.errors import LabError, UsageError
 from load_lab.targets.making import _require_known
 from load_lab.targets.mix import Arrival, Mix, Operation, Request
 from load_lab.targets.sources.described import divided
-from load_lab.targets.sources.explorer import explore
+from load_lab.targets.sources.explorer import explore, templates_of
+from load_lab.targets.sources.known_values import KnownValues
 from load_lab.targets.sources.openapi import read_document
 from load_lab.targets.sources.paths import Template
 from load_lab.targets.sources.recorded import keep_answered
 from load_lab.targets.sources.routes import route_operation
-from load_lab.targets.sources.safety import Safety
+from load_lab.targets.sources.safety import WRITES, Safety
 from load_lab.targets.sources.session import Session
+from load_lab.targets.sources.writes import explore_writes
 from tests.support.http_server import QuietHandler, serve_http
 
 GET = {"get": {}}
@@ -396,6 +398,27 @@ def test_what_is_ready_later_is_asked_for_again(status, seconds, serve):
     is_found = seconds in ("0", "1")
     assert mix.get("/file/") == (["/file/"] if is_found else None)
     assert reasons == ({} if is_found else {"/file/": f"/file/ answered {status}"})
+
+
+def test_write_without_an_object_beside_a_post_to_the_root():
+    class Handler(QuietHandler):
+        def do_GET(self):
+            self.send_response(201 if self.command == "POST" else 200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_POST = do_PUT = do_GET
+
+    operations = described({"/": {"get": {}, "post": {}}, "/settings/": {"put": {}}}).operations
+    with serve_http(Handler) as url, httpx.Client(base_url=url) as client:
+        known = KnownValues(templates_of(operations), client.base_url)
+        outcomes = explore(operations, client, safety=WRITES, known=known)
+        outcomes |= explore_writes(operations, client, known, outcomes).outcomes
+    found, left_out = divided(outcomes)
+    assert {each.name for each in found} == {"GET /ok/", "GET /", "POST /"}
+    assert [(each.name, each.reason) for each in left_out] == [
+        ("PUT /settings/", "no operation of the mix creates its object")
+    ]
 
 
 def test_odd_examples_are_no_error():
