@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
@@ -41,12 +42,12 @@ def step(what: str) -> Iterator[None]:
     if not err.is_terminal:
         err.print(f"  {what} …", markup=False)
     try:
-        with err.status(what):
+        with err.status(escape(what)):
             yield
     except BaseException:
-        err.print(f"[red]✗[/red] {what}")
+        err.print(f"[red]✗[/red] {escape(what)}")
         raise
-    err.print(f"[green]✓[/green] {what} [dim]({time.monotonic() - started:.1f} s)[/dim]")
+    err.print(f"[green]✓[/green] {escape(what)} [dim]({time.monotonic() - started:.1f} s)[/dim]")
 
 
 def note(text: str) -> None:
@@ -98,7 +99,7 @@ class Progress(AbstractContextManager["Progress"]):
 
     def show_step(self, step: str) -> None:
         """Show the current step of the task."""
-        self._bar.update(self._task, description=f"{self._what} [dim]{step}[/dim]")
+        self._bar.update(self._task, description=f"{escape(self._what)} [dim]{escape(step)}[/dim]")
 
     def remaining_time(self) -> str:
         """Return the remaining time, from the expected durations of the tasks; move the bar

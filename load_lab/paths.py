@@ -5,6 +5,7 @@ Below a project are the states of its stacks, results and targets.
 
 import hashlib
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Iterator
@@ -113,6 +114,16 @@ class State:
         return open_to_all(self.base) / "postgresql.conf"
 
     @property
+    def folders(self) -> list[Path]:
+        """All that it has: its base, and the folder of Postgres if that is elsewhere."""
+        return list({self.base, self.postgres.parent})
+
+    def remove(self) -> None:
+        """Remove the files of a stack that does not run."""
+        for folder in self.folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @property
     def socket(self) -> Path:
         """Supervisor's socket; below /tmp when the project's path is too long for a socket."""
         path = self.run / "supervisor.sock"
@@ -149,10 +160,15 @@ def require_own(folder: Path) -> None:
         )
 
 
+def separate_states() -> list[State]:
+    """Return the states of stacks that commands start for themselves, next to the project's."""
+    base = current_state().base
+    return [*map(State, sorted(base.glob("compare/*"))), *map(State, base.glob("bench-start"))]
+
+
 def paths_outside() -> list[Path]:
     """Return the paths outside the clone that are deleted with it: see `open_to_all`."""
-    state = current_state()
-    states = (state, *(State(state.base / "compare" / number) for number in ("1", "2")))
+    states = (current_state(), *separate_states())
     files = [path for one in states for path in (one.postgres, one.postgres_configuration)]
     paths = (PROGRAMS, *files)
     return [path for path in paths if lab_file() not in path.parents]

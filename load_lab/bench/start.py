@@ -1,7 +1,6 @@
 """Time from `lab up` to the first 200: in a separate state, next to the running stack."""
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -17,9 +16,11 @@ from load_lab.bench.sample import Verdict, compare
 from load_lab.console import step
 from load_lab.errors import LabError
 from load_lab.interrupts import uninterrupted
-from load_lab.paths import State, project
+from load_lab.paths import State, current_state
 from load_lab.settings import Settings, update_settings
 from load_lab.stack import http
+from load_lab.stack.locks import command_lock
+from load_lab.stack.native import NativeEngine
 from load_lab.stack.reference import LIST
 
 _LAB = Path(sys.executable).parent / "lab"
@@ -54,15 +55,15 @@ def _second_stack(base: Settings) -> Iterator[tuple[Settings, dict[str, str]]]:
     settings = update_settings(
         base, [f"{name}={port + _PORT_OFFSET}" for name, port in ports.items()]
     )
-    state = State(project().state / "bench-start")
-    env = {**os.environ, **settings.as_env(), "LAB_STATE_DIR": str(state.base)}
-    try:
-        yield settings, env
-    finally:
-        with uninterrupted("Taking the second stack down first; a moment."):
-            subprocess.run([str(_LAB), "down"], env=env, capture_output=True, check=False)
-            for folder in {state.base, state.postgres}:
-                shutil.rmtree(folder, ignore_errors=True)
+    state = State(current_state().base / "bench-start")
+    own = {"LAB_STATE_DIR": str(state.base), "LAB_LOCK": str(state.base / "measurement.lock")}
+    with command_lock(state):
+        try:
+            yield settings, {**os.environ, **settings.as_env(), **own}
+        finally:
+            with uninterrupted("Taking the second stack down first; a moment."):
+                NativeEngine(state).down()
+                state.remove()
 
 
 def _seconds_to_first_answer(settings: Settings, env: dict[str, str]) -> float:

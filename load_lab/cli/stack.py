@@ -38,6 +38,7 @@ def up(target: Target = None, as_json: Json = False) -> None:
         require_no_measurement()
         engine = choose_engine(settings)
         _stop_load(engine)
+        _end_left()
         engine.up(settings)
     wait_for_api(settings)
     missing = wait_for_series(engine.services(), settings)
@@ -56,9 +57,13 @@ def _require_startable(name: str) -> None:
 
 
 def _document(engine: "Engine", missing: "MissingSeries") -> dict[str, Any]:
+    from load_lab.stack.native.ended import find_left
     from load_lab.stack.status import stack_status
 
-    return stack_status(engine) | {"missing_series": asdict(missing) | {"text": missing.text}}
+    return stack_status(engine) | {
+        "missing_series": asdict(missing) | {"text": missing.text},
+        "left": [asdict(each) for each in find_left()],
+    }
 
 
 def _stop_load(engine: "Engine") -> None:
@@ -69,17 +74,40 @@ def _stop_load(engine: "Engine") -> None:
         note("Stopped the load that a killed `lab` had left running.")
 
 
-def down(as_json: Json = False) -> None:
-    """Stop the stack; its data stays."""
+def _end_left() -> None:
+    """End what killed commands left, and report it with its data."""
+    from load_lab.cli.stack_wording import left_text
+    from load_lab.console import note
+    from load_lab.stack.native.ended import end_left
+
+    for each in end_left():
+        if each.processes and not each.is_running:
+            note(f"Ended what a killed command had left: {left_text(asdict(each))}.")
+
+
+def down(
+    data: Annotated[
+        bool,
+        typer.Option(
+            "--data", help="Also remove the data of stacks that commands started for themselves."
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Stop the stack; its data stays.
+
+    Also ends what killed commands have left (lab status), never what a running one has.
+    """
     from load_lab.cli import stack_wording as output
-    from load_lab.compare.two_stacks import stop_leftover_stacks
     from load_lab.stack.locks import change_lock
+    from load_lab.stack.native.ended import end_left
 
     with change_lock():
         engine = current_engine()
+        left = [asdict(each) for each in end_left(data=data)]
         engine.down()
-        stop_leftover_stacks()
-    print_result({"engine": engine.name, "state": "down"}, as_json, output.down)
+    document = {"engine": engine.name, "state": "down", "left": left, "data_removed": data}
+    print_result(document, as_json, output.down)
 
 
 def status(as_json: Json = False) -> None:

@@ -6,16 +6,36 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-_COLOURS = {"running": "green", "starting": "yellow", "missing": "dim"}
+_COLOURS = {"running": "green", "starting": "yellow", "no answer": "yellow", "missing": "dim"}
+# By whether the command that started it still runs.
+_STATE_OF_LEFT = {True: "In use", False: "Of a command that has ended"}
 
 
 def down(document: dict[str, Any]) -> RenderableType:
-    return f"The stack is down ({document['engine']}). Its data stays; `lab up` starts it again."
+    lines = [f"The stack is down ({document['engine']}). Its data stays; `lab up` starts it again."]
+    for each in document["left"]:
+        is_gone = document["data_removed"] and not each["is_running"]
+        state = "Removed" if is_gone else _STATE_OF_LEFT[each["is_running"]]
+        lines.append(f"{state}: {left_text(each, is_gone=is_gone)}")
+    return Text("\n".join(lines))
+
+
+def left_text(left: dict[str, Any], *, is_gone: bool = False) -> str:
+    """Describe what a command started for itself, with the size of its data."""
+    text = f"{left['processes']} processes of {left['command']}, {left['what']}"
+    if not left["data_bytes"]:
+        return text
+    advice = "" if is_gone or left["is_running"] else "; `lab down --data` removes it"
+    return f"{text}: {left['data_bytes'] / 1e6:,.0f} MB of data{advice}"
 
 
 def status(document: dict[str, Any]) -> RenderableType:
+    left = [
+        Text(f"{_STATE_OF_LEFT[one['is_running']]}: {left_text(one)}")
+        for one in document.get("left", ())
+    ]
     if not document["settings"]:
-        return f"Nothing is running (engine: {document['engine']}). Start it: lab up"
+        return Group(f"Nothing is running (engine: {document['engine']}). Start it: lab up", *left)
     services = Table(title=f"Services ({document['engine']})", title_justify="left")
     services.add_column("service", no_wrap=True)
     services.add_column("state", no_wrap=True)
@@ -31,7 +51,7 @@ def status(document: dict[str, Any]) -> RenderableType:
     # `lab set` does not look for them.
     if missing := document.get("missing_series", {}).get("text"):
         parts.append(Text(f"Not measured whole: {missing}", style="red"))
-    return Group(*parts)
+    return Group(*parts, *left)
 
 
 def _latency(latency: dict[str, Any]) -> Table:

@@ -78,7 +78,7 @@ def compare(
         document = compare_stored(*pair, threshold)
         print_result(document, as_json, lambda document: document["headline"])
         if markdown:
-            markdown.write_text(f"**{document['headline']}**\n")
+            markdown.write_text(wording.markdown(document))
         _exit_by_verdict(document, strict=strict)
         return
     engine = current_engine()

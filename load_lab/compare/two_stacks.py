@@ -16,7 +16,7 @@ from load_lab.interrupts import uninterrupted
 from load_lab.paths import State, current_state, lab_file
 from load_lab.settings import LOOPBACK, Settings, update_settings
 from load_lab.stack import database
-from load_lab.stack.locks import change_lock
+from load_lab.stack.locks import change_lock, command_lock
 from load_lab.stack.native import NativeEngine
 from load_lab.targets.reference.app import ReferenceApp
 
@@ -65,6 +65,7 @@ def two_stacks(base: Settings) -> Iterator[tuple[Stack, Stack]]:
 def separate_stack(number: int, base: Settings) -> Iterator[Stack]:
     """Start a stack with its own ports, and stop it afterwards. Its data stays."""
     with ExitStack() as exit_stack:
+        exit_stack.enter_context(command_lock(compared_state(number)))
         stack = _make(number, base)
         exit_stack.callback(_stop, stack)
         with step(f"Starting stack {number}"), change_lock():
@@ -72,25 +73,13 @@ def separate_stack(number: int, base: Settings) -> Iterator[Stack]:
         yield stack
 
 
-def stop_leftover_stacks() -> None:
-    """Stop what a killed comparison left running."""
-    for settings in _folder().glob("*/settings.env"):
-        NativeEngine(compared_state(int(settings.parent.name))).down()
-
-
 def compared_state(number: int) -> State:
-    folder = _folder() / str(number)
+    folder = current_state().base / "compare" / str(number)
     return State(folder, folder / "code")
-
-
-def _folder() -> Path:
-    return current_state().base / "compare"
 
 
 def _make(number: int, base: Settings) -> Stack:
     state = compared_state(number)
-    folder = state.base
-    folder.mkdir(parents=True, exist_ok=True)
     _link(state.code, lab_file())
     engine = NativeEngine(state)
     if engine.settings() is not None:

@@ -17,7 +17,8 @@ _QUICK_FACTOR = 1.5
 class Change:
     """A change: settings, or statements for Postgres and those that undo them, a busy loop on
     each of the target's CPUs, or another route of the load. `factor` is how the throughput must
-    move if its cause is the limit.
+    move if its cause is the limit. `ends`: what it ends besides, which may be the cause, and what
+    to do then.
     """
 
     cause: str
@@ -28,6 +29,7 @@ class Change:
     undo: tuple[str, ...] = ()
     busy_loops: bool = False
     route: str | None = None
+    ends: tuple[str, str] | None = None
 
     def changes_the_same(self, other: "Change") -> bool:
         return replace(self, cause=other.cause, what=other.what, factor=other.factor) == other
@@ -162,8 +164,17 @@ def _nginx_limit(settings: Settings, _share: float, _work: Work) -> Change:
     return _doubled(causes.REQUEST_LIMIT.name, "LAB_NGINX_POST_RATE", settings)
 
 
+_RESTART_OF_POSTGRES = (
+    "It restarts Postgres, which ends the connections of other programs, and the locks that they "
+    "hold",
+    "Repeat the load, and see in pg_stat_activity meanwhile which programs have connections; end "
+    "those, and measure again",
+)
+
+
 def _max_connections(settings: Settings, _share: float, _work: Work) -> Change:
-    return _doubled(causes.MAX_CONNECTIONS.name, "LAB_DB_MAX_CONNECTIONS", settings, 1.5)
+    change = _doubled(causes.MAX_CONNECTIONS.name, "LAB_DB_MAX_CONNECTIONS", settings, 1.5)
+    return replace(change, ends=_RESTART_OF_POSTGRES)
 
 
 _GIVING = {

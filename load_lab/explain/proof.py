@@ -38,6 +38,10 @@ _OF_THE_TARGET = ("LAB_TARGET_CPUS", "LAB_DATA_")
 _LEAST_VUS, _MOST_VUS = 16, 500
 # The throughput must move by at least this part of what was predicted, on a logarithmic scale.
 _PART = 0.5
+# What the unchanged stack answers differs by less between slices, and from the best seconds of a
+# run.
+_FAR, _FAR_FROM_RUN = 1.5, 2.0
+_AGAIN = "Repeat the load. If it breaks again, prove that run"
 
 
 @dataclass
@@ -94,7 +98,8 @@ def prove(engine: Engine, result: Result, settings: Settings, folder: Path) -> d
                 route = (arm.change and arm.change.route) or result.route
                 load = _load(result.scenario, route, base)
                 arm.rates.append(_slice(app, base, arm.change, load, folder))
-    return _document(arms)
+    is_comparable = result.capacity is None and result.unit != "iterations"
+    return _document(arms, result.goodput if is_comparable else 0.0)
 
 
 def _changes(found: Diagnosis | None, settings: Settings, work: Work) -> list[Change]:
@@ -192,14 +197,19 @@ def _changed(engine: Engine, base: Settings, change: Change | None) -> Iterator[
                 engine.sql("postgres", *change.undo)
 
 
-def _document(arms: Sequence[_Arm]) -> dict[str, Any]:
+def _document(arms: Sequence[_Arm], rate_of_run: float) -> dict[str, Any]:
+    """Return the document; `rate_of_run` is 0 for a load that did not saturate the stack."""
     base, *changed = arms
     rows = [_row(base, arm) for arm in changed]
     first, control = rows
     proven = bool(first["moved"]) and bool(control["stayed"])
+    gone = "" if proven else describe_loss(base.rates, first["ends"], rate_of_run)
     return {
         "proven": proven,
-        "headline": _headline(first, control, proven=proven),
+        "gone": bool(gone),
+        "headline": f"can't be verified: {first['cause']}. {gone}"
+        if gone
+        else _headline(first, control, proven=proven),
         "base_rates": [round(rate, 2) for rate in base.rates],
         "changes": rows,
     }
@@ -218,6 +228,22 @@ def _row(base: _Arm, arm: _Arm) -> dict[str, Any]:
         "moved": has_moved(step, change.factor),
         "stayed": has_stayed(step, change.factor),
     }
+
+
+def describe_loss(rates: Sequence[float], ends: tuple[str, str] | None, rate_of_run: float) -> str:
+    """Return how the unchanged stack lost what was measured, and what to do; empty if it did not:
+    its rates are, in their order, no better than the first one, nor than the run's.
+    """
+    first, least = rates[0], min(rates[1:])
+    if least > _FAR * first:
+        why, advice = ends or ("What limited the run has ended", _AGAIN)
+        return f"Unchanged, the stack answered {first:.3g}/s, later {least:.3g}/s. {why}. {advice}"
+    if rate_of_run and min(rates) > _FAR_FROM_RUN * rate_of_run:
+        return (
+            f"Unchanged, the stack answers {min(rates):.3g}/s, and the run had {rate_of_run:.3g}/s "
+            f"at most: what limited it has ended. {_AGAIN}"
+        )
+    return ""
 
 
 def has_moved(step: Step, predicted: float) -> bool:

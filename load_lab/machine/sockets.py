@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _SOCK_DIAG, _BY_FAMILY, _DUMP, _DONE, _ERROR = 4, 20, 0x301, 3, 2
-_ESTABLISHED, _SYN_SENT, _LISTEN = 1, 2, 10
+_ESTABLISHED, _SYN_SENT, _CLOSE_WAIT, _LISTEN = 1, 2, 8, 10
 _INFO = 2
 # unix_diag_req after nlmsghdr: family, protocol, padding; states, inode, what to show; cookie.
 _UNIX_REQUEST = struct.Struct("=IHHII BBH III 8s")
@@ -90,6 +90,17 @@ class TcpDiagnosis:
             )
             waiting += sum(1 for _ in _dump(each, _SYN_SENT, remote=port))
         return waiting
+
+    def unanswered(self, port: int) -> set[bytes]:
+        """Return the connections to a port on which a request may await its answer: those whose
+        client has gone before, too.
+        """
+        left = {
+            bytes([number]) + _MESSAGE.unpack_from(body)[9]
+            for number, each in enumerate(self._sockets)
+            for body in _dump(each, _CLOSE_WAIT, local=port)
+        }
+        return left | {each.key for each in self.connections_to(port) if each.awaits}
 
 
 def peers_of(pids: Iterable[int]) -> set[tuple[str, int]]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from load_lab.console import step
+from load_lab.console import note, step
 from load_lab.errors import LabError, UsageError
 from load_lab.machine.cpus import choose_cpus
 from load_lab.paths import State, current_state, lab_file, project
@@ -118,6 +118,8 @@ class DockerEngine:
 
     def up(self, settings: Settings) -> None:
         self._state.base.mkdir(parents=True, exist_ok=True)
+        if count := remove_legacy(self._project()):
+            note(f"Removed {count} containers of old stacks, which a killed `lab run` had left.")
         with step("docker compose up (builds and pulls the first time)"):
             self._compose(["up", "-d", "--wait", "--build", *self._started(settings)], settings)
         if settings.LAB_REFERENCE_APP == "off":
@@ -339,9 +341,9 @@ def is_process_of(container_id: str, pid: int) -> bool:
     return False
 
 
-def remove_legacy(project: str) -> None:
+def remove_legacy(project: str) -> int:
     """Remove leftover containers of old stacks (load_lab/experiments/legacy)."""
-    _remove_containers(f"{LEGACY_LABEL}={project}")
+    return _remove_containers(f"{LEGACY_LABEL}={project}")
 
 
 def _in_container(name: str, value: str) -> str:

@@ -14,7 +14,7 @@ from load_lab.settings import Settings
 if TYPE_CHECKING:
     import psycopg
 
-ServiceState = Literal["running", "starting", "stopped", "failed", "missing"]
+ServiceState = Literal["running", "starting", "stopped", "failed", "missing", "no answer"]
 
 
 @dataclass(frozen=True)

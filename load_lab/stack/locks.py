@@ -1,5 +1,5 @@
 """Locks. Commands that change one stack wait for each other; a second measurement on this machine,
-of whatever project, is refused.
+of whatever project, is refused; and what a running command has started for itself is known as such.
 
 The kernel releases a lock when its process ends, however it ends.
 """
@@ -14,18 +14,46 @@ from typing import IO
 
 from load_lab.console import note
 from load_lab.errors import LabError
-from load_lab.paths import current_state, make_open, project, require_own
+from load_lab.paths import State, current_state, make_open, project, require_own
 
 
 @contextmanager
 def change_lock() -> Iterator[None]:
     """Lock the stack for a start, a stop or a change; wait for a command that has the lock."""
-    with _open_change() as file:
-        if not _lock(file):
-            note(f"Waiting for {_holder(file)}, which changes this stack.")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        _write_holder(file)
+    with _open_state(current_state(), "change") as file:
+        _wait(file, "changes this stack")
         yield
+
+
+@contextmanager
+def command_lock(state: State) -> Iterator[None]:
+    """Lock a state for the stack or the programs that this command starts there for itself."""
+    while True:
+        with _open_state(state, "command") as file:
+            _wait(file, f"uses {state.base}")
+            # `lab down --data` may have removed it before.
+            if os.fstat(file.fileno()).st_nlink:
+                yield
+                return
+
+
+@contextmanager
+def unused(state: State) -> Iterator[bool]:
+    """Yield whether no running command has the state; none gets it before the block ends."""
+    if not (state.base / "command.lock").exists():
+        yield True
+        return
+    with _open_state(state, "command") as file:
+        # Shared: two that only look do not take each other for its holder.
+        yield _lock(file, fcntl.LOCK_SH)
+
+
+def command_of(state: State) -> str:
+    """Return the command that has the state, or had it last."""
+    try:
+        return (state.base / "command.lock").read_text()
+    except FileNotFoundError:
+        return "a command of an older version"
 
 
 @contextmanager
@@ -51,10 +79,16 @@ def require_no_measurement() -> None:
         _require_lock(file)
 
 
-def _open_change() -> IO[str]:
-    base = current_state().base
-    make_open(base)
-    return _open(base / "change.lock")
+def _open_state(state: State, name: str) -> IO[str]:
+    make_open(state.base)
+    return _open(state.base / f"{name}.lock")
+
+
+def _wait(file: IO[str], what: str) -> None:
+    if not _lock(file):
+        note(f"Waiting for {_holder(file)}, which {what}.")
+        fcntl.flock(file, fcntl.LOCK_EX)
+    _write_holder(file)
 
 
 def _open_measurement() -> IO[str]:
@@ -69,9 +103,9 @@ def _open(path: Path) -> IO[str]:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+")
 
 
-def _lock(file: IO[str]) -> bool:
+def _lock(file: IO[str], kind: int = fcntl.LOCK_EX) -> bool:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -5,11 +5,12 @@ from typing import Any
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
-from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
+from tenacity import Retrying, retry_if_result, wait_fixed
 
 from load_lab.errors import LabError
 from load_lab.settings import Settings
 from load_lab.stack import http
+from load_lab.stack.backlog import Backlog
 from load_lab.stack.reference import LIST
 
 
@@ -47,20 +48,21 @@ def wait_for_api(settings: Settings, seconds: float = 60) -> None:
     """Wait until the reference app, if it runs, answers a request for its list.
 
     Raises:
-        LabError: it did not answer within `seconds`.
+        LabError: it did not answer within `seconds`, from the last request of its backlog on.
     """
     if settings.LAB_REFERENCE_APP == "off":
         return
+    backlog = Backlog("backend", settings.LAB_BACKEND_PORT, seconds)
     poll = Retrying(
         retry=retry_if_result(bool),
         wait=wait_fixed(0.1),
-        stop=stop_after_delay(seconds),
+        stop=backlog,
         retry_error_callback=lambda state: state.outcome and state.outcome.result(),
     )
     if problem := poll(api_problem, settings):
         raise LabError(
-            f"The API does not answer at {settings.target_url} within {seconds:.0f} s ({problem}). "
-            "See `lab status` and `lab logs backend`."
+            f"The API does not answer at {settings.target_url} within {seconds:.0f} s ({problem})."
+            f"{backlog.problem} See `lab status` and `lab logs backend`."
         )
 
 

@@ -16,7 +16,6 @@ from lab_settings.types import cpu_numbers
 from load_lab.console import step
 from load_lab.errors import UsageError
 from load_lab.machine.cpus import choose_cpus
-from load_lab.paths import current_state
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack import http
 from load_lab.stack.native.die_with_parent import argv_prefix
@@ -132,10 +131,9 @@ def plan_front(
         *(str(require("nginx")), "-e", "stderr", "-c", str(folder / "nginx.conf")),
         *("-g", "daemon off;" + (" user root;" if os.getuid() == 0 else "")),
     ]
-    # By this folder a later `lab down` finds an Nginx that a killed `lab` left.
-    cwd = current_state().run
+    # Not the stack's folder, by which `lab down` would find it: it ends with this command.
     cpus = choose_cpus(settings).target
-    process = Process("cache", argv, cpus, cwd, os.environ | library_env())
+    process = Process("cache", argv, cpus, folder, os.environ | library_env())
     return FrontPlan(f"http://{LOOPBACK}:{port}{urlsplit(file.url).path}", process)
 
 

@@ -10,6 +10,7 @@ from load_lab.machine.processes import listener
 from load_lab.paths import State
 from load_lab.settings import Settings
 from load_lab.stack import http
+from load_lab.stack.backlog import Backlog
 from load_lab.stack.native import postgres
 from load_lab.stack.native.services.service import Service
 from load_lab.stack.native.supervision import Supervision, last_lines, port_is_open, wait_for
@@ -17,6 +18,8 @@ from load_lab.stack.native.supervision import Supervision, last_lines, port_is_o
 # A server's first response takes this long where its workers import Django on a busy machine. With
 # a shorter timeout, a slow machine would look like a broken server.
 _SECONDS = 60
+# Of one with earlier requests, to see between two attempts whether they become fewer.
+_BUSY_SECONDS = 3
 _PORT_SECONDS = 5
 _NEXT_STEP = (
     "Fix the cause and repeat the command, or restore the setting: lab set NAME=VALUE. "
@@ -39,10 +42,14 @@ def start(group: list[Service], supervision: Supervision, settings: Settings, st
             _start(service, supervision)
         for service in enabled:
             pids: list[int] = []
+            # The backend answers for its worker.
+            port = http.address(service.alive_url)[1] if service.alive_url else service.port
+            backlog = Backlog(service.name, port, _SECONDS)
             wait_for(
-                partial(_has_started, service, pids, supervision, settings, state),
+                partial(_has_started, service, pids, backlog, supervision, settings, state),
                 seconds=_SECONDS,
-                what=f"An answer of {service.name}",
+                what=f"an answer of {service.name}",
+                backlog=backlog,
             )
 
 
@@ -70,7 +77,12 @@ def _require_free_port(service: Service) -> None:
 
 
 def _has_started(
-    service: Service, pids: list[int], supervision: Supervision, settings: Settings, state: State
+    service: Service,
+    pids: list[int],
+    backlog: Backlog,
+    supervision: Supervision,
+    settings: Settings,
+    state: State,
 ) -> bool:
     pid = supervision.pid(service.name)
     pids += [pid] if pid and not pids else []
@@ -82,22 +94,22 @@ def _has_started(
         )
     if service.name == "postgres":
         return postgres.accepts_connections(settings, state)
-    return is_ready(service)
+    return is_ready(service, _BUSY_SECONDS if backlog else _SECONDS)
 
 
-def is_ready(service: Service) -> bool:
+def is_ready(service: Service, seconds: float = _SECONDS) -> bool:
     """Return whether the service listens and, if it has an `alive_url`, is ready."""
     listens = not service.port or port_is_open(service.host, service.port)
-    return listens and _is_alive(service)
+    return listens and _is_alive(service, seconds)
 
 
-def _is_alive(service: Service) -> bool:
+def _is_alive(service: Service, seconds: float) -> bool:
     """Check `alive_url`: gunicorn's master listens before it has a worker, and even if none can
     start.
     """
     if not service.alive_url:
         return True
     try:
-        return http.get(service.alive_url, timeout=_SECONDS).status_code == httpx.codes.OK
+        return http.get(service.alive_url, timeout=seconds).status_code == httpx.codes.OK
     except httpx.HTTPError:
         return False

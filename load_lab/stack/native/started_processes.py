@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,13 +14,12 @@ import psutil
 from load_lab.errors import LabError
 from load_lab.interrupts import uninterrupted
 from load_lab.paths import State
+from load_lab.stack.locks import command_lock
 from load_lab.stack.native.render import OPEN_FILES
-from load_lab.stack.native.supervision import last_lines, mark
+from load_lab.stack.native.supervision import STARTED, last_lines, mark, started_in
 
 # A server waits for its running requests; after this time it is killed.
 _STOP_SECONDS = 5
-# The variable that marks these processes among those of the stack.
-_STARTED = "LAB_STARTED"
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,7 @@ class Processes:
     state: State
     stop_seconds: float
     by_name: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    lock: ExitStack = field(default_factory=ExitStack)
 
     @property
     def pids(self) -> dict[str, int]:
@@ -51,9 +51,11 @@ class Processes:
 
     def start(self, process: Process) -> None:
         """Start a process as the leader of a new process group."""
+        if not self.by_name:
+            self.lock.enter_context(command_lock(self.state))
         limits = ["prlimit", f"--nofile={OPEN_FILES}", "taskset", "-c", process.cpus]
         # By the mark a later `lab down` finds processes that a killed `lab` left.
-        env = {**process.env, **mark(self.state), _STARTED: process.name}
+        env = {**process.env, **mark(self.state), STARTED: process.name}
         with self.log(process.name).open("wb") as log:
             self.by_name[process.name] = subprocess.Popen(
                 [*limits, *process.argv],
@@ -91,6 +93,7 @@ class Processes:
             # Also for children that outlive their parent.
             _signal(process.pid, signal.SIGKILL)
             process.wait()
+        self.lock.close()
 
 
 @contextmanager
@@ -109,11 +112,9 @@ def processes(state: State, stop_seconds: float = _STOP_SECONDS) -> Iterator[Pro
 
 def stop_abandoned(state: State) -> None:
     """Kill what a killed `lab` left: it would use the CPU or the port."""
-    for process in psutil.process_iter():
-        with suppress(psutil.Error, OSError):
-            env = process.environ()
-            if env.get(_STARTED) and env.get("LAB_STACK") == str(state.base):
-                process.kill()
+    for process in started_in(state):
+        with suppress(psutil.Error):
+            process.kill()
 
 
 def _signal(group: int, number: signal.Signals) -> None:

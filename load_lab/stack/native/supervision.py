@@ -19,11 +19,15 @@ from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wa
 
 from load_lab.errors import LabError
 from load_lab.paths import State, require_own
+from load_lab.stack.backlog import Backlog
+from load_lab.stack.locks import unused
 
 if TYPE_CHECKING:
     from load_lab.stack.engine import ServiceState
 
 _POLL_SECONDS = 0.05
+# The variable that marks the programs that a command starts for itself.
+STARTED = "LAB_STARTED"
 _LOG_LINES = 12
 _FRAMES = ("  ", "Traceback (", "During handling of", "The above exception")
 
@@ -182,8 +186,18 @@ class Supervision:
 
 
 def leftovers(state: State) -> list[psutil.Process]:
-    """Return the processes of this stack, with or without a supervisor."""
-    return [p for p in psutil.process_iter() if _belongs_to_stack(p, state)]
+    """Return the processes of this stack, with or without a supervisor; not the programs that a
+    running command has started.
+    """
+    processes = [p for p in psutil.process_iter() if _belongs_to_stack(p, state)]
+    with unused(state) as is_free:
+        return processes if is_free else [p for p in processes if not mark_of(p, STARTED)]
+
+
+def started_in(state: State) -> list[psutil.Process]:
+    """Return the programs that a command has started for itself, with their children."""
+    processes = [p for p in psutil.process_iter() if _belongs_to_stack(p, state)]
+    return [process for process in processes if mark_of(process, STARTED)]
 
 
 def mark(state: State, *, load: bool = False) -> dict[str, str]:
@@ -198,14 +212,15 @@ def stop_leftovers(state: State) -> int:
 
 def stop_loads(state: State) -> int:
     """Stop the load generators that a killed `lab` left running; return their number."""
-    return _stop([process for process in leftovers(state) if _is_load(process)])
+    return _stop([process for process in leftovers(state) if mark_of(process, "LAB_LOAD")])
 
 
-def _is_load(process: psutil.Process) -> bool:
+def mark_of(process: psutil.Process, name: str) -> str:
+    """Return a variable by which a process was marked; empty without it."""
     try:
-        return "LAB_LOAD" in process.environ()
+        return process.environ().get(name, "")
     except (psutil.Error, OSError):
-        return False
+        return ""
 
 
 def _stop(processes: list[psutil.Process]) -> int:
@@ -248,22 +263,25 @@ def port_is_open(host: str, port: int) -> bool:
         return probe.connect_ex((host, port)) == 0
 
 
-def wait_for(condition: Callable[[], object], *, seconds: float, what: str) -> None:
+def wait_for(
+    condition: Callable[[], object], *, seconds: float, what: str, backlog: Backlog | None = None
+) -> None:
     """Poll until `condition` is true.
 
     Raises:
-        LabError: it was not true within `seconds`.
+        LabError: it was not true within `seconds`, from the last request of the backlog on.
     """
     poll = Retrying(
         retry=retry_if_result(lambda value: not value),
         wait=wait_fixed(_POLL_SECONDS),
-        stop=stop_after_delay(seconds),
+        stop=backlog or stop_after_delay(seconds),
     )
     try:
         poll(condition)
     except RetryError:
-        message = f"Timed out after {seconds:.0f} s waiting for {what}. `lab logs` shows why."
-        raise LabError(message) from None
+        message = f"Timed out after {seconds:.0f} s waiting for {what}."
+        reason = backlog.problem if backlog else ""
+        raise LabError(f"{message}{reason} `lab logs` shows why.") from None
 
 
 def last_lines(log: Path) -> str:

@@ -6,7 +6,7 @@ from load_lab.diagnosis import causes
 from load_lab.errors import UsageError
 from load_lab.explain import proof
 from load_lab.explain.changes import Work, change_for, control_of
-from load_lab.explain.proof import has_moved, has_stayed
+from load_lab.explain.proof import describe_loss, has_moved, has_stayed
 from load_lab.results.step import Step
 from load_lab.settings import load_settings, update_settings
 
@@ -118,3 +118,33 @@ def test_control_of_the_gil_leaves_its_cpu(server, what):
         assert change is None
     else:
         assert what in control_of(change, [], settings, work).what
+
+
+@pytest.mark.parametrize(
+    ("rates", "rate_of_run", "words"),
+    [
+        # Others hold the connections, and the restart of Postgres ends them; or all, so that
+        # nothing was answered.
+        ((6, 16, 15.5), 6, "answered 6/s, later 15.5/s. It restarts Postgres, which ends"),
+        ((0, 16, 15.5), 6, "answered 0/s, later 15.5/s"),
+        # They held them during the run only.
+        ((16, 15.5, 16.2), 6, "answers 15.5/s, and the run had 6/s"),
+        # Those programs connect again; and noise.
+        ((6, 6.1, 5.8), 6, ""),
+        ((14, 16, 15.5), 12, ""),
+        # One slice was better by chance.
+        ((6, 16, 6.5), 6, ""),
+        # A load that did not saturate the stack, such as the confirmed one of a capacity.
+        ((16, 15.5, 16.2), 0, ""),
+    ],
+)
+def test_unchanged_stack_that_lost_the_cause_proves_nothing(rates, rate_of_run, words):
+    change = _change(causes.MAX_CONNECTIONS)
+    text = describe_loss(rates, change.ends, rate_of_run)
+    assert words in text
+    assert bool(text) == bool(words)
+
+
+def test_cause_that_ended_by_itself_is_not_charged_to_the_change():
+    text = describe_loss((6, 16, 15.5), _change(causes.SLOTS).ends, 6)
+    assert "later 15.5/s. What limited the run has ended. Repeat the load." in text
