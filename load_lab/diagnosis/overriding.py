@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from load_lab.diagnosis import causes
 from load_lab.diagnosis.causes import Cause
 from load_lab.diagnosis.facts import Facts
+from load_lab.diagnosis.logged import logged_causes
 from load_lab.diagnosis.period import FULL_SLOTS, Period
 from load_lab.diagnosis.ranking import INNERMOST, LOCKS, wait_for_cpu, waiting_for
 from load_lab.diagnosis.split import split_of
@@ -108,6 +109,9 @@ def _slow_alone(facts: Facts) -> Iterator[tuple[Cause, str]]:
     """Yield why requests without a queue exceed the limit."""
     if facts.first_p95 is None or facts.first_p95 <= facts.p95_limit or not _begins_alone(facts):
         return
+    if any(logged_causes(facts)):
+        # Requests that fail after a time limit.
+        return
     text = f"before any queue, p95 was {_ms(facts.first_p95)} > {_ms(facts.p95_limit)}"
     early = facts.early
     if early and _are_between(early, facts.slots):
@@ -176,6 +180,7 @@ def _refused(facts: Facts) -> Iterator[tuple[Cause, str]]:
         count = facts.rejections.get(reason, 0)
         if count and count >= _MANY_REJECTED * facts.failed:
             yield cause, f"it refused {count:,} requests; {facts.failed:,} failed"
+    yield from logged_causes(facts)
     limit, sessions = facts.max_connections, facts.saturated.most_sessions
     if limit and not is_shed(facts) and sessions >= _USED_UP * (limit - _RESERVED):
         yield (
