@@ -11,7 +11,7 @@ from load_lab.diagnosis import causes
 from load_lab.diagnosis.causes import Cause
 from load_lab.diagnosis.evidence import headline, workers
 from load_lab.diagnosis.facts import Facts
-from load_lab.diagnosis.logged import logged_symptoms, logged_texts
+from load_lab.diagnosis.logged import SYMPTOMS, logged_causes, logged_texts
 from load_lab.diagnosis.overriding import is_shed, overriding_causes
 from load_lab.diagnosis.period import FULL_SLOTS, Period
 from load_lab.diagnosis.ranking import are_processes_full, ranking
@@ -107,7 +107,7 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
 def _of_errors(facts: Facts) -> dict[str, Any]:
     """Return the fields of the diagnosis of errors that no part of the target explains."""
     began, status, logged = facts.began, facts.unloaded, logged_texts(facts)
-    if symptom := next(logged_symptoms(facts), None):
+    if symptom := next(logged_causes(facts, SYMPTOMS), None):
         return _of_cause(*symptom)
     if began:
         what = (

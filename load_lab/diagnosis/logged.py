@@ -43,8 +43,8 @@ _LOCKS: Final = Cause(
     "time limit of locks", "shorter transactions; see who holds the locks: pg_locks"
 )
 
-# By the code, the message or the class of an error.
-CAUSES: Final = {
+# By the code, the message or the class of an error. No load on the CPUs causes these.
+STATES: Final = {
     "errno 28": _DISK_FULL,
     "errno 122": _DISK_FULL,
     "53100": _DISK_FULL,
@@ -53,10 +53,20 @@ CAUSES: Final = {
     "errno 5": _DISK_ERROR,
     "58030": _DISK_ERROR,
     "disk I/O error": _DISK_ERROR,
+    "25006": _READ_ONLY,
+    "errno 30": _READ_ONLY,
+    "attempt to write a readonly database": _READ_ONLY,
+    "Redis READONLY": _READ_ONLY,
+    "Redis OOM": _REDIS_MEMORY,
+    "Redis MISCONF": _REDIS_DISK,
+    "gaierror": _NAMES,
+}
+CAUSES: Final = {
     "database is locked": _SQLITE,
     "database table is locked": _SQLITE,
     "53300": causes.MAX_CONNECTIONS,
     "MySQL 1040": _MYSQL_CONNECTIONS,
+    "Redis maxclients": _REDIS_CLIENTS,
     "errno 24": _APP_FILES,
     "can't start new thread": _THREADS,
     "errno 99": _LOCAL_PORTS,
@@ -65,18 +75,10 @@ CAUSES: Final = {
     "40P01": _DEADLOCKS,
     "MySQL 1213": _DEADLOCKS,
     "40001": _CONFLICTS,
-    "25006": _READ_ONLY,
-    "errno 30": _READ_ONLY,
-    "attempt to write a readonly database": _READ_ONLY,
-    "Redis READONLY": _READ_ONLY,
     "57P01": _RESTART,
     "57P02": _RESTART,
     "57P03": _RESTART,
     "errno 111": _REFUSED,
-    "gaierror": _NAMES,
-    "Redis OOM": _REDIS_MEMORY,
-    "Redis maxclients": _REDIS_CLIENTS,
-    "Redis MISCONF": _REDIS_DISK,
 }
 # An overload causes them, too: they are named where nothing is full.
 SYMPTOMS: Final = {
@@ -93,16 +95,6 @@ _LEAST, _MOST = 0.5, 4
 _SHOWN = 3
 
 
-def logged_causes(facts: Facts) -> Iterator[tuple[Cause, str]]:
-    """Yield the causes that the logs give for at least half of the failed requests."""
-    yield from _named(facts, CAUSES)
-
-
-def logged_symptoms(facts: Facts) -> Iterator[tuple[Cause, str]]:
-    """Yield the same of errors that an overload also causes."""
-    yield from _named(facts, SYMPTOMS)
-
-
 def logged_texts(facts: Facts) -> tuple[str, ...]:
     """Return the most frequent logged errors in words."""
     errors, left_out = facts.logged.errors, facts.logged.left_out
@@ -111,7 +103,8 @@ def logged_texts(facts: Facts) -> tuple[str, ...]:
     return (*texts, f"{more} more kinds of errors in the logs") if more else tuple(texts)
 
 
-def _named(facts: Facts, rows: Mapping[str, Cause]) -> Iterator[tuple[Cause, str]]:
+def logged_causes(facts: Facts, rows: Mapping[str, Cause]) -> Iterator[tuple[Cause, str]]:
+    """Yield those causes of `rows` that the logs give for at least half of the failed requests."""
     if not facts.by_errors:
         return
     # The same failure is in the log of the app and in that of Postgres.

@@ -7,13 +7,7 @@ import pytest
 from load_lab.diagnosis import causes
 from load_lab.diagnosis.diagnosis import diagnose
 from load_lab.diagnosis.facts import Facts
-from load_lab.diagnosis.logged import (
-    CAUSES,
-    SYMPTOMS,
-    logged_causes,
-    logged_symptoms,
-    logged_texts,
-)
+from load_lab.diagnosis.logged import CAUSES, STATES, SYMPTOMS, logged_causes, logged_texts
 from load_lab.diagnosis.period import Period
 from load_lab.machine.cpu_use import CpuUse
 from load_lab.machine.logged_errors import LoggedError, LoggedErrors
@@ -42,28 +36,27 @@ def _facts(*errors, seen=IDLE, left_out=0, **values):
     return Facts(seen, logged=LoggedErrors(errors, left_out), **known)
 
 
-def _names(found):
-    return [cause.name for cause, _ in found]
+def _names(facts):
+    rows = {**STATES, **CAUSES, **SYMPTOMS}
+    return [cause.name for cause, _ in logged_causes(facts, rows)]
 
 
-@pytest.mark.parametrize("key", CAUSES)
-def test_row_names_its_cause(key):
+@pytest.mark.parametrize(("key", "cause"), (STATES | CAUSES).items())
+def test_row_names_its_cause(key, cause):
     """By its code and by its message, also while workers are full."""
     for error in (LoggedError("server", "a.B", key, "", 300), replace(LOCKED, message=key)):
         for seen in (IDLE, FULL):
             facts = _facts(error, seen=seen)
-            assert _names(logged_causes(facts)) == [CAUSES[key].name]
-            assert diagnose(facts).cause == CAUSES[key].name
-            assert not list(logged_symptoms(facts))
+            assert _names(facts) == [cause.name]
+            assert diagnose(facts).cause == cause.name
 
 
 @pytest.mark.parametrize("key", SYMPTOMS)
 def test_row_of_a_symptom_names_its_cause_while_nothing_is_full(key):
     error = LoggedError("server", key if "." in key else "a.B", "" if "." in key else key, "", 300)
     facts = _facts(error)
-    assert _names(logged_symptoms(facts)) == [SYMPTOMS[key].name]
+    assert _names(facts) == [SYMPTOMS[key].name]
     assert diagnose(facts).cause == SYMPTOMS[key].name
-    assert not list(logged_causes(facts))
     assert diagnose(_facts(error, seen=FULL)).cause == causes.SLOTS.name
 
 
@@ -84,9 +77,9 @@ def test_evidence_has_the_log_and_the_error_and_both_counts():
 
 def test_errors_of_two_kinds_are_added_and_of_two_logs_are_not():
     half = [replace(LOCKED, kind=kind, count=110) for kind in ("a.B", "c.D")]
-    assert _names(logged_causes(_facts(*half))) == ["SQLite's write lock"]
+    assert _names(_facts(*half)) == ["SQLite's write lock"]
     two_logs = [replace(NO_SPACE, source=source, count=110) for source in ("server", "postgres")]
-    assert not list(logged_causes(_facts(*two_logs)))
+    assert not _names(_facts(*two_logs))
 
 
 @pytest.mark.parametrize(
@@ -103,9 +96,13 @@ def test_errors_of_two_kinds_are_added_and_of_two_logs_are_not():
 )
 @pytest.mark.parametrize("error", [LOCKED, NO_SPACE, replace(LOCKED, message="", code="55P03")])
 def test_errors_that_do_not_explain_the_failed_requests_are_no_cause(values, error):
-    facts = _facts(error, **values)
-    assert not list(logged_causes(facts))
-    assert not list(logged_symptoms(facts))
+    assert not _names(_facts(error, **values))
+
+
+def test_busy_machine_does_not_hide_a_full_disk():
+    busy = replace(IDLE, waited=1.4, cpu=replace(IDLE.cpu, target=0.99, taken=0.5, others=1.0))
+    assert diagnose(_facts(NO_SPACE, seen=busy)).cause == "a full disk"
+    assert diagnose(_facts(LOCKED, seen=busy)).cause == causes.OTHERS.name
 
 
 def test_errors_without_a_row_are_evidence_where_nothing_is_named():

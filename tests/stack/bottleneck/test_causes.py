@@ -16,7 +16,7 @@ from lab_settings.types import cpu_numbers
 from load_lab.compare.two_stacks import separate_stack
 from load_lab.diagnosis import causes
 from load_lab.diagnosis.causes import Cause
-from load_lab.diagnosis.logged import CAUSES
+from load_lab.diagnosis.logged import STATES
 from load_lab.diagnosis.reading import expected_capacity
 from load_lab.diagnosis.wording import bottleneck_lines
 from load_lab.explain.proof import prove
@@ -156,7 +156,7 @@ MORE = {
         few_nginx_connections,
     ),
     "a full disk of Postgres": Case(
-        CAUSES["53100"],
+        STATES["53100"],
         ("LAB_BOOKING=fast",),
         {"scenario": "booking", "rate": 40},
         full_disk,
