@@ -233,6 +233,7 @@ class K6Loads:
             p95_limit=self.slo.p95_seconds,
             limited_by=Limit.GENERATOR if timeline.generator_full else Limit.TARGET,
             rejections={**timeline.run.rejections, "limit": self._too_many_requests(timeline)},
+            logged=timeline.run.logged,
             by_errors=errors > self.slo.max_errors * sum(s.answered for s in timeline.seconds),
             unseen=timeline.run.unseen,
             failed=round(errors),

@@ -8,8 +8,10 @@ every other cause, so they show that there is one, and not which.
 from typing import Any
 
 from load_lab.diagnosis import causes
+from load_lab.diagnosis.causes import Cause
 from load_lab.diagnosis.evidence import headline, workers
 from load_lab.diagnosis.facts import Facts
+from load_lab.diagnosis.logged import SYMPTOMS, logged_causes, logged_texts
 from load_lab.diagnosis.overriding import is_shed, overriding_causes
 from load_lab.diagnosis.period import FULL_SLOTS, Period
 from load_lab.diagnosis.ranking import are_processes_full, ranking
@@ -37,17 +39,18 @@ def diagnose(facts: Facts) -> Diagnosis:
     certain = next(overriding_causes(facts), None)
     if certain is None:
         return seen.model_copy(update=_by_split(facts, split))
-    cause, evidence = certain
-    return seen.model_copy(
-        update={
-            "cause": cause.name,
-            "certainty": "likely",
-            "headline": cause.name,
-            "evidence": (evidence,),
-            "remedy": cause.remedy,
-            "candidates": (Candidate(name=cause.name, share=1.0, evidence=evidence),),
-        }
-    )
+    return seen.model_copy(update=_of_cause(*certain))
+
+
+def _of_cause(cause: Cause, evidence: str) -> dict[str, Any]:
+    return {
+        "cause": cause.name,
+        "certainty": "likely",
+        "headline": cause.name,
+        "evidence": (evidence,),
+        "remedy": cause.remedy,
+        "candidates": (Candidate(name=cause.name, share=1.0, evidence=evidence),),
+    }
 
 
 def limit_with(found: Diagnosis | None, limit: Limit) -> Limit:
@@ -103,7 +106,9 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
 
 def _of_errors(facts: Facts) -> dict[str, Any]:
     """Return the fields of the diagnosis of errors that no part of the target explains."""
-    began, status = facts.began, facts.unloaded
+    began, status, logged = facts.began, facts.unloaded, logged_texts(facts)
+    if symptom := next(logged_causes(facts, SYMPTOMS), None):
+        return _of_cause(*symptom)
     if began:
         what = (
             f"errors began at one moment, {began.after:.0f} s into the load, at {began.operations} "
@@ -115,11 +120,12 @@ def _of_errors(facts: Facts) -> dict[str, Any]:
         return {
             "headline": "not clear: requests failed, and no part of the target was full",
             "certainty": "unclear",
+            "evidence": logged,
             "remedy": facts.advice,
         }
     headline = f"no limit of the target: {what}"
     fields = {"headline": headline, "certainty": "unclear", "remedy": facts.advice}
-    return {**fields, "is_no_limit": True}
+    return {**fields, "evidence": logged, "is_no_limit": True}
 
 
 def _fails_without_a_queue(facts: Facts, split: Split) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from load_lab.diagnosis.period import Period
+from load_lab.machine.logged_errors import NONE_LOGGED, LoggedErrors
 from load_lab.results.limit import Limit
 from load_lab.results.result import ErrorStart
 
@@ -18,10 +19,11 @@ class Facts:
     `slots`: requests that the server works on at once, `processes` of it, `pool`: database
     connections that they share; None where that is unlimited or unknown. `wake` is the CPU time in
     seconds by which a request takes longer that wakes one of the target's `cpus`.
-    `rejections`: requests that Nginx refused, by reason, of `failed` ones. `observed`: whether the
-    target's processes are seen. `began`: when errors began, if that was one moment for most
-    operations, whose answers stayed quick; `unloaded`: the status of most errors, if no load
-    causes it; `advice`: what to do about errors. `p95_limit` and `first_p95` in seconds.
+    `rejections`: requests that Nginx refused, by reason, of `failed` ones; `logged`: errors in the
+    logs. `observed`: whether the target's processes are seen. `began`: when errors began, if that
+    was one moment for most operations, whose answers stayed quick; `unloaded`: the status of most
+    errors, if no load causes it; `advice`: what to do about errors. `p95_limit` and `first_p95` in
+    seconds.
     """
 
     saturated: Period
@@ -39,6 +41,7 @@ class Facts:
     wake: float = 0.0
     observed: bool = True
     rejections: dict[str, int] = field(default_factory=dict)
+    logged: LoggedErrors = NONE_LOGGED
     failed: int = 0
     by_errors: bool = False
     began: ErrorStart | None = None

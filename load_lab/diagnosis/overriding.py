@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from load_lab.diagnosis import causes
 from load_lab.diagnosis.causes import Cause
 from load_lab.diagnosis.facts import Facts
+from load_lab.diagnosis.logged import CAUSES, STATES, logged_causes
 from load_lab.diagnosis.period import FULL_SLOTS, Period
 from load_lab.diagnosis.ranking import INNERMOST, LOCKS, wait_for_cpu, waiting_for
 from load_lab.diagnosis.split import split_of
@@ -28,6 +29,7 @@ _MOST_BETWEEN, _SOME_IN_FLIGHT = 0.5, 0.5
 
 def overriding_causes(facts: Facts) -> Iterator[tuple[Cause, str]]:
     """Yield each such cause with its evidence, the one that counts first."""
+    yield from logged_causes(facts, STATES)
     yield from _void(facts)
     yield from _refused(facts)
 
@@ -108,6 +110,9 @@ def _slow_alone(facts: Facts) -> Iterator[tuple[Cause, str]]:
     """Yield why requests without a queue exceed the limit."""
     if facts.first_p95 is None or facts.first_p95 <= facts.p95_limit or not _begins_alone(facts):
         return
+    if any(logged_causes(facts, CAUSES)):
+        # Requests that fail after a time limit.
+        return
     text = f"before any queue, p95 was {_ms(facts.first_p95)} > {_ms(facts.p95_limit)}"
     early = facts.early
     if early and _are_between(early, facts.slots):
@@ -176,6 +181,7 @@ def _refused(facts: Facts) -> Iterator[tuple[Cause, str]]:
         count = facts.rejections.get(reason, 0)
         if count and count >= _MANY_REJECTED * facts.failed:
             yield cause, f"it refused {count:,} requests; {facts.failed:,} failed"
+    yield from logged_causes(facts, CAUSES)
     limit, sessions = facts.max_connections, facts.saturated.most_sessions
     if limit and not is_shed(facts) and sessions >= _USED_UP * (limit - _RESERVED):
         yield (

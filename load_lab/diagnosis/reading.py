@@ -51,6 +51,7 @@ def facts_of(
         limited_by=result.limited_by,
         observed=result.target is None or result.target.observed,
         rejections={**rejections, "limit": result.statuses.get(TOO_MANY_REQUESTS, 0)},
+        logged=result.logged_errors,
         failed=result.failed,
         by_errors=any(reason.startswith(ERRORS) for reason in decisive.reasons),
         began=began_at_once(result),

@@ -35,6 +35,7 @@ from load_lab.load.summary import read_summary
 from load_lab.load.workloads import Profile
 from load_lab.machine.cpu_use import CpuSampler, CpuUse
 from load_lab.machine.cpus import choose_cpus
+from load_lab.machine.logged_errors import NONE_LOGGED, LoggedErrors
 from load_lab.machine.observation import Signals
 from load_lab.machine.observer import SignalSampler, Watched
 from load_lab.machine.waking import wake_seconds
@@ -64,8 +65,9 @@ class Run:
     `interrupted`: Ctrl-C, TERM or HUP was the reason. `clock_jump`: by how many seconds the
     machine's clock was set forward during the run, negative if back. `restarted` names the services
     whose main process was replaced during the run. `lost` names the generators that failed, of
-    several. `signals`, `rejections` and `unseen`: see load_lab/machine/observer.py. `page_change`
-    is why the lab stopped a load whose pages turned into others; `setting_changes` came during it.
+    several. `signals`, `rejections`, `logged` and `unseen`: see load_lab/machine/observer.py.
+    `page_change` is why the lab stopped a load whose pages turned into others; `setting_changes`
+    came during it.
     """
 
     load: Load
@@ -86,6 +88,7 @@ class Run:
     lost: tuple[str, ...] = ()
     signals: list[Signals] = field(default_factory=list)
     rejections: dict[str, int] = field(default_factory=dict)
+    logged: LoggedErrors = NONE_LOGGED
     unseen: tuple[str, ...] = ()
     page_change: PageChange | None = None
     setting_changes: tuple[SettingChange, ...] = ()
@@ -241,6 +244,7 @@ def run_k6(
         lost=_lost(end, load.names),
         signals=watching.seconds,
         rejections=watching.rejections,
+        logged=watching.logged,
         unseen=tuple(watching.lost),
         page_change=pages.change,
         setting_changes=tuple(changes.changes),

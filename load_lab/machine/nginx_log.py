@@ -1,9 +1,7 @@
 """Requests that Nginx refused itself, or could not accept, by the reasons in its error log."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Literal
 
 Rejection = Literal["connections", "files", "shed"]
@@ -14,7 +12,6 @@ _REASONS: dict[bytes, Rejection] = {
     # Every upstream has as many requests as max_conns allows.
     b"no live upstreams": "shed",
 }
-_CHUNK_BYTES = 1 << 20
 
 
 def rejections(lines: Iterable[bytes]) -> Counter[Rejection]:
@@ -23,15 +20,3 @@ def rejections(lines: Iterable[bytes]) -> Counter[Rejection]:
     for line in lines:
         found.update(reason for text, reason in _REASONS.items() if text in line)
     return found
-
-
-def size_of(log: Path) -> int:
-    return log.stat().st_size if log.exists() else 0
-
-
-def lines_after(log: Path, start: int) -> Iterator[bytes]:
-    """Yield the lines of a log from a position on."""
-    with suppress(OSError), log.open("rb") as file:
-        file.seek(start)
-        while lines := file.readlines(_CHUNK_BYTES):
-            yield from lines

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -14,12 +14,15 @@ from load_lab.machine import nginx_log
 from load_lab.machine.control_groups import ControlGroups
 from load_lab.machine.cpu_use import LOOK_AGAIN_SECONDS
 from load_lab.machine.cpus import bind
+from load_lab.machine.logged_errors import NONE_LOGGED, LoggedErrors, logged_errors
+from load_lab.machine.logs import Lines, NewText
 from load_lab.machine.observation import SERVER, Look, Second, Signals
 from load_lab.machine.sessions import Sessions
 from load_lab.machine.sockets import Connection, TcpDiagnosis
 from load_lab.machine.threads import Processes
 
 _END_SECONDS = 3
+_NGINX = "nginx"
 
 # By name: address and port of each; an empty address is any.
 Dependencies = Mapping[str, tuple[tuple[str, int], ...]]
@@ -28,9 +31,10 @@ Dependencies = Mapping[str, tuple[tuple[str, int], ...]]
 @dataclass(frozen=True)
 class Watched:
     """What is watched: the server's main processes and ports, how what it depends on is found, how
-    to connect to Postgres (it may raise psycopg.Error), and how to read what Nginx's error log got
-    meanwhile. `services`: main processes of the target's other services; `network_pids`: in whose
-    network namespaces the connections are, if not in this one; `database`: whose sessions count,
+    to connect to Postgres (it may raise psycopg.Error), and how to read what the logs of server,
+    Postgres and Nginx got during the load. `services`: main processes of the target's other
+    services; `network_pids`: in whose network namespaces the connections are, if not in this one;
+    `database`: whose sessions count,
     if not all. `look` is called with the server's processes ten times a second: their connections
     may last milliseconds; `find_unseen` names, at the end, the services that do not count.
     """
@@ -39,7 +43,7 @@ class Watched:
     server_ports: tuple[int, ...] = ()
     find_dependencies: Callable[[], Dependencies] = dict
     connect_postgres: "Callable[[], psycopg.Connection[Any] | None]" = lambda: None
-    nginx_errors: Callable[[], Iterable[bytes]] = tuple
+    logs: Mapping[str, NewText] = field(default_factory=dict)
     services: Mapping[str, int] = field(default_factory=dict)
     network_pids: tuple[int, ...] = ()
     database: str = ""
@@ -50,8 +54,9 @@ class Watched:
 @dataclass
 class SignalSampler:
     """Sample inside a `with` block. `seconds` has the signals so far; `lost` says what is not
-    visible from here, and why. `rejections` has, at the end, what Nginx refused, by reason; `cost`
-    the CPU seconds per second that its threads took. `publish` is called with each second.
+    visible from here, and why. `rejections` has, at the end, what Nginx refused, by reason, and
+    `logged` the errors in the other logs; `cost` the CPU seconds per second that its threads took.
+    `publish` is called with each second.
     """
 
     watched: Watched
@@ -60,6 +65,7 @@ class SignalSampler:
     seconds: list[Signals] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     rejections: dict[str, int] = field(default_factory=dict)
+    logged: LoggedErrors = NONE_LOGGED
     cost: float = 0.0
     _publishing_cost: float = 0.0
 
@@ -91,8 +97,24 @@ class SignalSampler:
         self._thread.join(_END_SECONDS)
         self._publishing.shutdown(wait=False, cancel_futures=True)
         with self._opened:
-            counts = nginx_log.rejections(self.watched.nginx_errors())
-            self.rejections = {str(reason): count for reason, count in counts.items()}
+            self._read_logs()
+
+    def _read_logs(self) -> None:
+        logs = {name: Lines(text) for name, text in self.watched.logs.items()}
+        others = ((name, lines) for name, lines in logs.items() if name != _NGINX)
+        counts = nginx_log.rejections(logs.get(_NGINX, ()))
+        self.rejections = {str(reason): count for reason, count in counts.items()}
+        self.logged = logged_errors(others)
+        if SERVER not in logs:
+            self.lost.append(
+                "errors in the app's log (it is read if the lab starts the app; in a target file: "
+                "[start])"
+            )
+        self.lost += [
+            f"errors in the rest of the log of {name}, which is too long"
+            for name, lines in logs.items()
+            if lines.is_cut
+        ]
 
     def _open_sessions(self) -> Sessions | None:
         why = "no connection; in a target file: postgres"

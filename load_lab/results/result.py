@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from load_lab.load.page_change import PageChange
 from load_lab.machine.cpu_use import CpuUse
+from load_lab.machine.logged_errors import NONE_LOGGED, LoggedErrors
 from load_lab.machine.observation import Signals
 from load_lab.metrics.windows import Window
 from load_lab.results.bottleneck import Diagnosis
@@ -372,6 +373,8 @@ class Result(_Part):
     errors_began: ErrorStart | None = None
     # Requests that Nginx refused itself, by reason.
     rejections: dict[str, int] = {}
+    # The most frequent errors in the logs of the server and of Postgres.
+    logged_errors: LoggedErrors = NONE_LOGGED
     # "LAB_WORKERS from 2 to 4 after 12 s": `lab set` ran during the load.
     setting_changes: list[str] = []
     # Of a load that ended since its pages turned into others.

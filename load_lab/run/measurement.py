@@ -333,6 +333,7 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         failures=data.failures,
         errors_began=data.errors_began,
         rejections=run.rejections,
+        logged_errors=run.logged,
         setting_changes=[
             f"{each.name} from {each.before} to {each.after} after {each.at - data.started:.0f} s"
             for each in run.setting_changes

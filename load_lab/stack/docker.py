@@ -7,14 +7,16 @@ import re
 import secrets
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from load_lab.console import note, step
 from load_lab.errors import LabError, UsageError
 from load_lab.machine.cpus import choose_cpus
+from load_lab.machine.logs import CHUNK_BYTES, NewText
 from load_lab.paths import State, current_state, lab_file, project
 from load_lab.settings import Settings, running_settings, save
 from load_lab.stack.engine import (
@@ -209,10 +211,23 @@ class DockerEngine:
         password = self.exec("postgres", ["cat", "/run/lab-secrets/postgres_password"])
         return None if password.returncode else connect(settings_of(self), password.stdout.strip())
 
-    def nginx_errors(self) -> Callable[[], Iterable[bytes]]:
-        # Its access log comes with it.
-        argv = ["logs", "--no-log-prefix", "--since", f"{time.time():.3f}", "nginx"]
-        return lambda: self._run(argv, self.settings()).stdout.encode().splitlines()
+    def new_log(self, service: str) -> NewText:
+        # Nginx's access log comes with its errors.
+        return partial(
+            self._output, "logs", "--no-log-prefix", "--since", f"{time.time():.3f}", service
+        )
+
+    def _output(self, *argv: str) -> Iterator[bytes]:
+        """Yield what a command of compose prints."""
+        command, env = [*compose_argv(), *argv], _environment(self.settings())
+        with subprocess.Popen(
+            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as process:
+            try:
+                while process.stdout and (chunk := process.stdout.read(CHUNK_BYTES)):
+                    yield chunk
+            finally:
+                process.kill()
 
     def pids(self) -> dict[str, int]:
         return dict(self._main_pids())
@@ -315,14 +330,23 @@ class DockerEngine:
 def _run(
     compose: list[str], argv: list[str], settings: Settings | None
 ) -> subprocess.CompletedProcess[str]:
+    # Messages may have whatever clients sent.
+    return subprocess.run(
+        [*compose, *argv],
+        env=_environment(settings),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
+def _environment(settings: Settings | None) -> dict[str, str]:
     env = {**os.environ, **(_compose_env(settings) if settings else {})}
     if "COMPOSE_FILE" not in env:
         files = compose_files(api_version())
         env["COMPOSE_FILE"] = os.pathsep.join(str(lab_file(name)) for name in files)
-    # Logs have whatever clients sent.
-    return subprocess.run(
-        [*compose, *argv], env=env, capture_output=True, text=True, errors="replace", check=False
-    )
+    return env
 
 
 def _port_owner(message: str) -> str:

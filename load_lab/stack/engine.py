@@ -2,13 +2,13 @@
 
 import re
 import subprocess
-from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from load_lab.errors import LabError, UsageError
+from load_lab.machine.logs import NewText
 from load_lab.settings import Settings
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ class Engine(Protocol):
         Raises psycopg.Error if Postgres does not accept it.
         """
 
-    def nginx_errors(self) -> Callable[[], Iterable[bytes]]:
-        """Return a function that returns the lines that Nginx's error log gets from now on."""
+    def new_log(self, service: str) -> NewText:
+        """Return what reads what a service's log (Nginx's: of errors) gets from now on."""
 
     def pids(self) -> dict[str, int]:
         """Return the main process of each service that is visible from here."""

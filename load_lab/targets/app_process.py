@@ -61,7 +61,9 @@ def running(target: DeclaredTarget, settings: Settings) -> Iterator[DeclaredTarg
         started = replace(target, check=group.check)
         if start:
             _require_free(target)
-            group.start(_process(start, target, folder, settings))
+            process = _process(start, target, folder, settings)
+            group.start(process)
+            started = replace(started, log=group.log(process.name))
         with step(f"Waiting for {target.name}"):
             started.require_ready()
         if cache and mix:

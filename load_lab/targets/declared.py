@@ -17,6 +17,8 @@ import psutil
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from load_lab.errors import LabError, UsageError
+from load_lab.machine import observation
+from load_lab.machine.logs import FileText, NewText
 from load_lab.machine.observation import POSTGRES
 from load_lab.machine.observer import Dependencies, Watched
 from load_lab.stack import http
@@ -71,8 +73,9 @@ class _NotReadyError(Exception):
 class DeclaredTarget:
     """See target.py. `name` is what the user typed; `check` raises LabError if a process
     that the lab started for it has ended; `commit` is the one whose code runs, None for the
-    folder as it is; `front` is the cache that k6 asks instead of the target itself, `uncached`
-    the operations that it does not store although [cache] names them, and why.
+    folder as it is; `log` has the output of the app that the lab started; `front` is the cache that
+    k6 asks instead of the target itself, `uncached` the operations that it does not store although
+    [cache] names them, and why.
     """
 
     name: str
@@ -80,6 +83,7 @@ class DeclaredTarget:
     path: Path
     check: Callable[[], None] = no_check
     commit: str | None = None
+    log: Path | None = None
     front: Front | None = None
     uncached: Mapping[str, str] = field(default_factory=dict)
     # `lab target add` asks the target before it writes the file.
@@ -200,10 +204,13 @@ class DeclaredTarget:
     def watched(self) -> Watched:
         pids = self.pids
         postgres = self._postgres
+        logs: dict[str, NewText] = {observation.SERVER: FileText(self.log)} if self.log else {}
         if SERVER not in pids or _is_proxy(pids[SERVER]):
             # On another host, or another user's; or what is seen is not the app.
             return Watched(
-                connect_postgres=lambda: _connect(postgres), database=_database_of(postgres)
+                connect_postgres=lambda: _connect(postgres),
+                database=_database_of(postgres),
+                logs=logs,
             )
         return Watched(
             server_pids=(pids[SERVER],),
@@ -214,6 +221,7 @@ class DeclaredTarget:
             # A container's connections to its database are in its own network.
             network_pids=(os.getpid(), pids[SERVER]),
             database=_database_of(postgres),
+            logs=logs,
             look=partial(self.look_for_database, _LOOK_SECONDS),
             find_unseen=self.unseen_services,
         )

@@ -2,9 +2,8 @@
 
 import os
 import subprocess
-from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from load_lab.console import note, step
 from load_lab.errors import LabError, UsageError
 from load_lab.interrupts import uninterrupted
 from load_lab.machine.cpus import choose_cpus, pinned
-from load_lab.machine.nginx_log import lines_after, size_of
+from load_lab.machine.logs import FileText, NewText
 from load_lab.paths import State, lab_file, make_open
 from load_lab.settings import Settings, running_settings, save
 from load_lab.stack.engine import NO_REST_API, K6Command, ServiceStatus, require_reference_app
@@ -154,9 +153,9 @@ class NativeEngine:
             return None
         return connect(settings, self._state.secret(postgres.PASSWORD))
 
-    def nginx_errors(self) -> Callable[[], Iterable[bytes]]:
-        log = self._state.logs / "nginx-error.log"
-        return partial(lines_after, log, size_of(log))
+    def new_log(self, service: str) -> NewText:
+        name = "nginx-error" if service == "nginx" else service
+        return FileText(self._state.logs / f"{name}.log")
 
     def pids(self) -> dict[str, int]:
         return self._supervision.pids() if self._supervision.alive else {}

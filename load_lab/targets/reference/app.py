@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import httpx
 
 from load_lab.errors import LabError
-from load_lab.machine.observation import POSTGRES
+from load_lab.machine.observation import POSTGRES, SERVER
 from load_lab.machine.observer import Dependencies, Watched
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack import http
@@ -95,7 +95,10 @@ class ReferenceApp:
             server_pids=(pids[name],) if name in pids else (),
             services=_other_services(name, pids),
             connect_postgres=self.engine.connect_postgres,
-            nginx_errors=self.engine.nginx_errors(),
+            logs={
+                title: self.engine.new_log(service)
+                for title, service in ((SERVER, name), (POSTGRES, "postgres"), ("nginx", "nginx"))
+            },
         )
         if not self.engine.has_processes:
             return self._watched_in_containers(common, pids)

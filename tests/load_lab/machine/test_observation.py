@@ -14,7 +14,8 @@ import pytest
 
 from load_lab.machine.control_groups import GroupEvents
 from load_lab.machine.cpus import usable_cpus
-from load_lab.machine.nginx_log import lines_after, rejections, size_of
+from load_lab.machine.logs import FileText, Lines
+from load_lab.machine.nginx_log import rejections
 from load_lab.machine.observation import Look, Second
 from load_lab.machine.observer import SignalSampler, Watched
 from load_lab.machine.sockets import TcpDiagnosis
@@ -165,14 +166,14 @@ def test_nginx_refusals_are_counted_by_reason_from_the_start_of_a_load(tmp_path)
     log = tmp_path / "error.log"
     line = '2026/11/26 [error] 1#1: *1 {}, client: 127.0.0.1, request: "POST / HTTP/1.1"\n'
     log.write_text(line.format("no live upstreams while connecting"))
-    start = size_of(log)
+    text = FileText(log)
     with log.open("a") as file:
-        for text in (
+        for reason in (
             *("no live upstreams", "12 worker_connections are not enough", "other"),
             "accept4() failed (24: Too many open files)",
         ):
-            file.write(line.format(text))
-    assert rejections(lines_after(log, start)) == {"connections": 1, "files": 1, "shed": 1}
+            file.write(line.format(reason))
+    assert rejections(Lines(text)) == {"connections": 1, "files": 1, "shed": 1}
 
 
 def test_second_of_a_server_has_its_requests_and_its_dependency(server):

@@ -22,11 +22,13 @@ from load_lab.machine.cpus import choose_cpus
 from load_lab.settings import LOOPBACK
 from load_lab.stack.native.supervision import port_is_open, wait_for
 from load_lab.targets.target import PlainServer
+from tests.support.little_disk import little_tablespace
 from tests.support.ports import free_port
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _NAME = "load-lab-test"
 _SECONDS = 120
+_TWO_PAGES = 2 * 8192
 # A worker needs about three times as much; the load has begun by then.
 _LITTLE_MEMORY = "20M"
 _LATER_SECONDS = 12
@@ -299,6 +301,21 @@ def posts_without_index(engine):
             "ALTER TABLE workbench_post ADD PRIMARY KEY (id)",
             "VACUUM FULL ANALYZE workbench_post",
         )
+
+
+@contextmanager
+def full_disk(engine):
+    """Leave room for two pages of bookings."""
+    move = "ALTER TABLE hotels_booking SET TABLESPACE"
+    with little_tablespace(engine) as place:
+        engine.sql("hotel", f"{move} little")
+        free = shutil.disk_usage(place).free - _TWO_PAGES
+        (place / "others").write_bytes(b"x" * free)
+        try:
+            yield
+        finally:
+            (place / "others").unlink()
+            engine.sql("hotel", f"{move} pg_default")
 
 
 def locked_table(engine):

@@ -16,6 +16,7 @@ from lab_settings.types import cpu_numbers
 from load_lab.compare.two_stacks import separate_stack
 from load_lab.diagnosis import causes
 from load_lab.diagnosis.causes import Cause
+from load_lab.diagnosis.logged import STATES
 from load_lab.diagnosis.reading import expected_capacity
 from load_lab.diagnosis.wording import bottleneck_lines
 from load_lab.explain.proof import prove
@@ -34,6 +35,7 @@ from tests.stack.bottleneck.injections import (
     distant_clients,
     few_nginx_connections,
     few_nginx_files,
+    full_disk,
     little_memory,
     locked_rows,
     locked_table,
@@ -152,6 +154,13 @@ MORE = {
         ("LAB_SERVER=gunicorn-gthread", "LAB_WORKERS=2", "LAB_THREADS=64", "LAB_WORKBENCH=on"),
         _workbench("sleep", 120),
         few_nginx_connections,
+    ),
+    "a full disk of Postgres": Case(
+        STATES["53100"],
+        ("LAB_BOOKING=fast",),
+        {"scenario": "booking", "rate": 40},
+        full_disk,
+        evidence="Postgres's log has DiskFull (53100: could not extend file …: No space left",
     ),
     "few open files of Nginx": Case(
         causes.NGINX_FILES,
