@@ -17,7 +17,7 @@ def build() -> Dashboard:
         "lab-resources",
         "Resources",
         "How much CPU, memory, network and disk does each service use, and what is its limit?",
-        [variables.tests()],
+        variables.tests(),
         annotations=run_annotations(TESTS),
     )
     _usage(page)

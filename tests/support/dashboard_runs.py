@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from grafana.src import break_point
 from grafana.src.queries import backend, caches, load, resources, signals
 from grafana.src.queries.selection import variable_matcher
 from load_lab.errors import LabError
@@ -35,6 +36,12 @@ MAY_BE_EMPTY = {
     caches.staleness(TESTS, 0.99): "needs SCENARIO=staleness",
     caches.unseen_bookings(TESTS): "needs SCENARIO=staleness",
     load.errors_by_status(TESTS): "there were no errors",
+    load.percentile_of(TESTS, 0.95, expected=False): "there were no errors",
+    **{
+        break_point.points_above(metric, limit): "no point is above the limit"
+        for metric, limit in break_point.LIMITED
+    },
+    signals.seen("throttled", TESTS): "nothing is throttled",
     signals.seen("killed", TESTS): "services in the lab's own control group are not counted",
     backend.rejected_requests(): "nothing was refused",
     f"{resources.select_direction(resources.DISK, 'read')} > 0": "the page cache had everything",

@@ -1,6 +1,8 @@
 """Resource use of each service; most of it recorded by prometheus/rules/resources.yml."""
 
-from grafana.src.queries.selection import WINDOW
+from grafana.src.queries.counters import counter_rate
+from grafana.src.queries.runs import RUNNING
+from grafana.src.queries.selection import LIKE_SERVICES, WINDOW
 from load_lab.metrics.queries import REQUESTS, load, rate, total
 
 CPU = "service:cpu_cores:rate"
@@ -17,9 +19,11 @@ _TARGET_SERVICES = "nginx|backend|redis|postgres"
 
 
 def cpu_per_request(tests: str) -> str:
-    """Return CPU seconds per response, for each service of the target."""
-    responses = total(rate(REQUESTS, load(tests), WINDOW))
-    return f'{CPU}{{service=~"{_TARGET_SERVICES}"}} / on () group_left () ({responses} > 0)'
+    """Return CPU seconds per response, for each service of the target, while a test runs."""
+    responses = counter_rate(REQUESTS, load(tests), window=LIKE_SERVICES)
+    ran = f"({RUNNING}{{{tests}}} and {RUNNING} offset {LIKE_SERVICES.duration})"
+    cores = f'{CPU}{{service=~"{_TARGET_SERVICES}"}}'
+    return f"{cores} / on () group_left () ({responses} > 0) and on () {ran}"
 
 
 # CPUs of each side, which its services share.

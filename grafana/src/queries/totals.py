@@ -2,7 +2,6 @@
 
 from load_lab.metrics import queries
 from load_lab.metrics.queries import (
-    CHECKS,
     DURATION,
     IN_TIME,
     ITERATIONS_DROPPED,
@@ -39,8 +38,3 @@ def total_in_time_ratio(tests: str, by: str = "") -> str:
 def total_percentile(tests: str, quantile: float, by: str = "") -> str:
     # Prometheus 2.42 has last_over_time() only for floats; this loses the first push of a run.
     return percentile_of(f"increase({DURATION}{{{load(tests)}}}[$__range])", quantile, by)
-
-
-def checks(tests: str) -> str:
-    """Return the share of checks that passed in each whole run; the lowest of the runs."""
-    return f"min by (check) (last_over_time({CHECKS}{{{tests}}}[$__range]))"
