@@ -35,7 +35,7 @@ def _shares(page: Page) -> None:
         Query(load.target_rate(TESTS), "arrivals/s"),
     )
     page.add(
-        place_legend_right(add_right_axis(used.axis_soft_max(1), "arrivals/s", "reqps")),
+        place_legend_right(add_right_axis(used.axis_soft_max(1), "arrivals/s", "reqps", "purple")),
         "Use of each resource",
         "Shares of what each resource has, and the arrival rate. What is full first limits the "
         "target, unless requests in it wait for something else: see the panels below. Requests "

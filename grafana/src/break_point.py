@@ -108,10 +108,10 @@ def _over_rate(metric: str, limit: float, name: str, *, log: bool = False) -> Sc
     above = f"{name} above the limit"
     columns = {
         "rate": rate,
-        name: _or_no_point(f"({metric}) <= {limit}"),
+        name: f"({metric}) <= {limit}",
         above: points_above(metric, limit),
         "limit": f"0 * {rate} + {limit}",
-        "rate at the break": _or_no_point(knee.broke_at(TEST)),
+        "rate at the break": knee.broke_at(TEST),
         "broke at": f"({metric}) and on () {rate}",
     }
     plots = [
@@ -124,14 +124,7 @@ def _over_rate(metric: str, limit: float, name: str, *, log: bool = False) -> Sc
 
 
 def points_above(metric: str, limit: float) -> str:
-    return _or_no_point(f"({metric}) > {limit}")
-
-
-def _or_no_point(expr: str) -> str:
-    """Return an expression that has at least values that are not drawn: a chart needs its
-    columns.
-    """
-    return f"{expr} or on () NaN * {load.target_rate(TEST)}"
+    return f"({metric}) > {limit}"
 
 
 def _cpu(page: Page) -> None:

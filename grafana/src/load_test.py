@@ -22,7 +22,7 @@ from grafana.src.panels import (
     rows,
     series,
     set_colours,
-    set_shades,
+    set_reds,
 )
 from grafana.src.queries import load, selection, totals
 
@@ -84,7 +84,7 @@ def _problem_stats() -> tuple[Stat, ...]:
             "95 % of all responses so far were faster. Red above the limit of 1 s.",
             "s",
             number(
-                Query(totals.total_percentile(TESTS, 0.95), ""),
+                Query(totals.total_p95(TESTS), ""),
                 (None, GOOD),
                 (selection.MAX_SECONDS, BAD),
                 over_range=True,
@@ -198,7 +198,7 @@ def _times(page: Page) -> None:
         (8, 9),
     )
     page.add(
-        series(Query(load.checks(TESTS), "{{check}}")).max(1),
+        place_legend_right(series(Query(load.checks(TESTS), "{{check}}")).max(1)),
         "Checks over time",
         "Share of each k6 check that passed so far. The smoke test also checks response bodies.",
         "percentunit",
@@ -223,7 +223,7 @@ def _responses(page: Page) -> None:
         bars=True,
     )
     page.add(
-        add_right_axis(set_shades(errors, "[0-9].*", BAD), "share", "percentunit", LIMIT),
+        add_right_axis(set_reds(errors), "share", "percentunit", LIMIT),
         "Errors by status",
         "Failed responses per second, by status and k6's error code; status 0 means that no "
         "response arrived. The line is their share of all responses.",

@@ -133,10 +133,20 @@ def set_colours(panel: Any, colours: Mapping[str, str]) -> Any:
     return panel
 
 
-def set_shades(panel: Any, pattern: str, colour: str) -> Any:
-    """Give the series with matching names shades of a colour."""
-    shades = {"mode": FieldColorModeId.SHADES, "fixedColor": colour}
-    return panel.override_by_regexp(pattern, [DynamicConfigValue("color", shades)])
+def set_reds(panel: Any) -> Any:
+    """Give series that are named by a status different reds: the last match counts."""
+    for pattern, colour in _REDS.items():
+        panel.override_by_regexp(pattern, _colour(colour))
+    return panel
+
+
+_REDS = {
+    "^0 .*": "dark-red",
+    "^4.*": "super-light-red",
+    "^5.*": "red",
+    "^502.*": "semi-dark-red",
+    "^504.*": "light-red",
+}
 
 
 def number(query: Query, *levels: tuple[float | None, str], over_range: bool = False) -> stat.Panel:

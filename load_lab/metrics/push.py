@@ -45,10 +45,12 @@ LABELLED = {
 # Share of the CPUs of a `side` in use by all programs, as the verdict has it.
 CPU_BUSY = "lab_signal_cpu_busy"
 # The rate at which a run broke, else 0; the labels have its `outcome`, and the `cause` of a break,
-# whose time it has. Then the best goodput, and the generator's CPU at the break.
+# whose time it has. Then the best goodput, the generator's CPU at the break, and percentiles of all
+# response times.
 VERDICT = "lab_verdict"
 VERDICT_GOODPUT = "lab_verdict_goodput"
 VERDICT_GENERATOR_CPU = "lab_verdict_generator_cpu"
+VERDICT_PERCENTILES = {p / 100: f"lab_verdict_p{p}_seconds" for p in (50, 95, 99)}
 
 
 def push(url: str, testid: str, signals: Signals, cpu: Sequence[CpuUse] = ()) -> None:

@@ -23,6 +23,7 @@ from load_lab.metrics.push import (
     VERDICT,
     VERDICT_GENERATOR_CPU,
     VERDICT_GOODPUT,
+    VERDICT_PERCENTILES,
     push_verdict,
 )
 from load_lab.metrics.samples import percentiles, read_samples
@@ -97,6 +98,10 @@ def _push_verdict(url: str, result: Result) -> None:
         VERDICT_GOODPUT: result.goodput,
         VERDICT_GENERATOR_CPU: point.generator_cpu if point else None,
     }
+    percentiles = zip(
+        VERDICT_PERCENTILES.values(), (result.p50_ms, result.p95_ms, result.p99_ms), strict=True
+    )
+    values |= {name: None if ms is None else ms / 1000 for name, ms in percentiles}
     push_verdict(url, labels, load.start + after, values)
 
 

@@ -16,6 +16,7 @@ from load_lab.metrics.push import (
     VERDICT,
     VERDICT_GENERATOR_CPU,
     VERDICT_GOODPUT,
+    VERDICT_PERCENTILES,
     push,
     push_end,
     push_verdict,
@@ -49,6 +50,7 @@ LATE = {
     "lab_pg_statement_calls_total": ("postgres-exporter", {"statement": "SELECT 1"}),
 }
 FIRST, TOTAL = 125, 140
+PERCENTILES = {VERDICT_PERCENTILES[0.5]: 0.01, VERDICT_PERCENTILES[0.95]: 0.0186}
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +78,16 @@ def _write_runs(url: str) -> None:
         write(url, "k6_http_reqs_total", failures, zip(times, (7.0, 30.0), strict=True))
         _push_signals(url, testid, seconds)
     for testid, (at, rate, cause) in BREAKS.items():
-        values = {VERDICT: rate, VERDICT_GOODPUT: 41.0, VERDICT_GENERATOR_CPU: 0.47}
+        values = {VERDICT: rate, VERDICT_GOODPUT: 41.0, VERDICT_GENERATOR_CPU: 0.47, **PERCENTILES}
         labels = {"testid": testid, "outcome": "broke", "cause": cause}
         push_verdict(f"{url}/api/v1/write", labels, START + at, values)
     held = {"testid": "d", "outcome": "held"}
-    push_verdict(f"{url}/api/v1/write", held, START + 763, {VERDICT: 0.0, VERDICT_GOODPUT: 20.0})
+    push_verdict(
+        f"{url}/api/v1/write",
+        held,
+        START + 763,
+        {VERDICT: 0.0, VERDICT_GOODPUT: 20.0, **PERCENTILES},
+    )
 
 
 def _push_signals(url: str, testid: str, seconds: list[float]) -> None:
@@ -262,6 +269,17 @@ def test_break_point_shows_the_figures_of_the_verdict(url, testid):
     _, rate, _ = BREAKS[testid]
     for title, value in (("Broke at", rate), ("Best goodput", 41.0), ("Generator CPU", 0.47)):
         assert _stat(queries, "lab-break-point", title) == pytest.approx(value)
+
+
+def test_p95_of_a_test_is_that_of_its_result(url):
+    """Not the histograms', which have no first second."""
+    for testid in ("a", "d"):
+        queries = _queries(url, testid=testid)
+        assert _stat(queries, "lab-load-test", "p95 in total") == pytest.approx(0.0186)
+    # Of several tests there is no such value.
+    dashboard = next(one for one in metric_dashboards() if one["uid"] == "lab-load-test")
+    (p95,) = (one for one in panel_expressions(dashboard) if "p95 in total" in one.place)
+    assert _queries(url, testid="a|d").result(p95) == []
 
 
 def test_test_that_held_has_no_break_although_a_limit_was_exceeded_for_a_moment(url):

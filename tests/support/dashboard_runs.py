@@ -44,7 +44,7 @@ MAY_BE_EMPTY = {
     signals.seen("throttled", TESTS): "nothing is throttled",
     signals.seen("killed", TESTS): "services in the lab's own control group are not counted",
     backend.rejected_requests(): "nothing was refused",
-    f"{resources.select_direction(resources.DISK, 'read')} > 0": "the page cache had everything",
+    resources.disk("read"): "the page cache had everything",
     backend.locks(): "locks are held for milliseconds, and looked at every 5 s",
 }
 # The time range only has to contain both runs.

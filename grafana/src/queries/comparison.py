@@ -2,6 +2,7 @@
 
 from grafana.src.queries.runs import RUNNING
 from grafana.src.queries.selection import variable_matcher
+from load_lab.metrics.push import VERDICT_PERCENTILES
 from load_lab.metrics.queries import (
     DURATION,
     IN_TIME,
@@ -87,5 +88,8 @@ ERRORS_SO_FAR = _with_side(f"({_FAILED} or 0 * {_REQUESTS}) / {_REQUESTS}")
 
 
 def percentile_so_far(quantile: float) -> str:
+    """Return k6's own percentile if the lab pushed it."""
+    pushed = f"max_over_time({VERDICT_PERCENTILES[quantile]}{{{_PAIR}}}{_ALL_TIME})"
     histograms = f"increase({DURATION}{{{load(_PAIR)}}}{_ALL_TIME})"
-    return _with_side(percentile_of(histograms, quantile, "testid"))
+    seen = percentile_of(histograms, quantile, "testid")
+    return _with_side(f"(max by (testid) ({pushed}) or {seen})")

@@ -14,8 +14,20 @@ NETWORK = "service:network_bytes:rate"
 DISK = "service:disk_bytes:rate"
 THROTTLED = "service:cpu_throttled:ratio"
 
+# Services that measure: one line in the panels.
+_MEASURING = (
+    "generator-metrics|prometheus|push-gate|grafana|alloy|docker-socket|(.+-)?exporters?|"
+    "backend-metrics|mtail"
+)
 # Services that contribute to a response.
 _TARGET_SERVICES = "nginx|backend|redis|postgres"
+
+
+def of_services(recorded: str, matchers: str = "") -> str:
+    """Return a recorded metric by service; those that measure as one."""
+    measuring = f'sum({recorded}{{service=~"{_MEASURING}"{matchers}}})'
+    others = f'{recorded}{{service!~"{_MEASURING}"{matchers}}}'
+    return f'{others} or label_replace({measuring}, "service", "measuring", "", "")'
 
 
 def cpu_per_request(tests: str) -> str:
@@ -46,13 +58,24 @@ def select_direction(recorded: str, direction: str) -> str:
     return f'{recorded}{{direction="{direction}"}}'
 
 
+def disk(direction: str) -> str:
+    bytes_ = of_services(DISK, f',direction="{direction}"')
+    return f"({bytes_}) > 0"
+
+
+_SMALL_SHARE = 0.005
+
+
 def host_cpu() -> str:
-    """Return the machine's CPU time by mode, as a share of all CPUs."""
+    """Return the machine's CPU time by mode, as a share of all CPUs, without small ones."""
     seconds = rate("node_cpu_seconds_total", 'service="host",mode!="idle"', WINDOW)
     cpus = 'count(node_cpu_seconds_total{service="host",mode="idle"})'
-    return f"{total(seconds, 'mode')} / on () group_left () {cpus}"
+    return f"{total(seconds, 'mode')} / on () group_left () {cpus} > {_SMALL_SHARE}"
 
 
 def pressure(resource: str) -> str:
-    """Return the share of time in which at least one process waited for the resource."""
-    return f'rate(node_pressure_{resource}_waiting_seconds_total{{service="host"}}[{WINDOW}])'
+    """Return the share of time in which at least one process waited for the resource, unless it is
+    small.
+    """
+    counter = f'node_pressure_{resource}_waiting_seconds_total{{service="host"}}'
+    return f"rate({counter}[{WINDOW}]) > {_SMALL_SHARE}"
