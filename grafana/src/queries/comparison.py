@@ -64,7 +64,8 @@ def limit_to_runtime(expr: str, tests: str) -> str:
 
 def align_to_start(expr: str, side: str) -> str:
     """Shift `expr` so that the test's start lies at the anchor."""
-    return f"last_over_time(({expr})[1ms:1ms] offset -${{start_{side}}}s)"
+    # A subquery of one sample: a range of 1 s has that of the second before, too.
+    return f"last_over_time(({expr})[999ms:1s] offset -${{start_{side}}}s)"
 
 
 def _total(counter: str, matchers: str) -> str:
