@@ -22,18 +22,13 @@ from load_lab.metrics.queries import (
 _LATE_SECONDS = MAX_SECONDS + 1
 
 
-def target_rate(tests: str, window: Window = STEP) -> str:
-    """Return planned arrivals/s; empty after the end of the plan."""
-    return planned_rate(tests, window.duration)
-
-
-def planned_rate(tests: str, window: str) -> str:
-    """Return planned arrivals/s over a `window`, which may have an offset.
+def target_rate(tests: str, window: Window = STEP, offset: str = "") -> str:
+    """Return planned arrivals/s; empty after the end of the plan.
 
     Each of several generators pushes the rate of the whole plan.
     """
-    duration, _, offset = window.partition(" ")
-    return f"sum(max by (testid) (avg_over_time({TARGET_RATE}{{{tests}}}[{duration}] {offset})))"
+    rates = f"avg_over_time({TARGET_RATE}{{{tests}}}[{window.duration}]{offset})"
+    return f"sum(max by (testid) ({rates}))"
 
 
 def achieved_rate(tests: str, window: Window = STEP) -> str:
@@ -44,17 +39,6 @@ def achieved_rate(tests: str, window: Window = STEP) -> str:
 def goodput(tests: str, window: Window = STEP) -> str:
     """Return successful responses/s within the response time limit."""
     return _while_running(counter_rate(IN_TIME, load(tests), window=window), tests)
-
-
-def successes(tests: str) -> str:
-    """Return expected responses/s."""
-    matchers = f'{load(tests)},expected_response="true"'
-    return _while_running(counter_rate(REQUESTS, matchers), tests)
-
-
-def failures(tests: str) -> str:
-    """Return unexpected and missing responses/s; 0 while virtual users exist."""
-    return _while_running(counter_rate(REQUESTS, failed(tests)), tests, otherwise_zero=True)
 
 
 def dropped_iterations(tests: str) -> str:
@@ -74,7 +58,7 @@ def achieved_share(tests: str) -> str:
     A response is due one time limit and one push after its arrival. Of a plan of iterations: those
     that were not dropped.
     """
-    due = planned_rate(f'{tests},unit="requests"', f"{STEP.duration} offset {_LATE_SECONDS}s")
+    due = target_rate(f'{tests},unit="requests"', offset=f" offset {_LATE_SECONDS}s")
     planned = target_rate(f'{tests},unit="iterations"')
     of_iterations = f"1 - ({dropped_iterations(tests)}) / on () ({planned} > 0)"
     return f"clamp_max(({achieved_rate(tests)}) / on () ({due} > 0) or ({of_iterations}), 1)"
