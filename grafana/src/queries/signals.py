@@ -5,11 +5,14 @@ from load_lab.metrics.push import CPU_BUSY, GAUGES, LABELLED
 
 
 def seen(field: str, tests: str) -> str:
-    """Return a signal, by its label if it has several values, where there are any."""
+    """Return a signal, by its label if it has several values; of states and services, which are
+    many, those with any.
+    """
     if field in GAUGES:
         return f"max({GAUGES[field]}{{{tests}}})"
     metric, label = LABELLED[field]
-    return f"max by ({label}) ({metric}{{{tests}}}) > 0"
+    values = f"max by ({label}) ({metric}{{{tests}}})"
+    return values if label == "dependency" else f"{values} > 0"
 
 
 def full_share(tests: str) -> str:
