@@ -1,6 +1,6 @@
-"""Annotations of the dashboards: start and end of tests, and changes of settings."""
+"""Annotations of the dashboards: starts, ends and breaks of tests, and changes of settings."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models.dashboard import AnnotationQuery, DataSourceRef
@@ -14,33 +14,35 @@ _LAYERS = (
     "local cache {{lab_local_cache}}, Redis {{lab_redis_cache}}, Nginx {{lab_nginx_cache}} "
     "{{lab_nginx_cache_ttl}}, shed {{lab_shed}}, pool {{lab_db_pool}}"
 )
+# Name, colour and text of each kind of mark; its expression.
+_Kind = tuple[str, str, str, Callable[[str], str]]
+_OF_TESTS: tuple[_Kind, ...] = (
+    ("test start", "green", "{{testid}}", runs.test_starts),
+    ("test end", "blue", "{{testid}}", runs.test_ends),
+    ("broke", "red", "{{testid}} broke: {{cause}}", runs.breaks),
+)
 
 
 def run_annotations(tests: str) -> "list[Annotation]":
     """Return the annotations of a dashboard about these runs."""
     return [
-        Annotation("test start", runs.test_starts(tests), "green", "{{testid}}"),
-        Annotation("test end", runs.test_ends(tests), "blue", "{{testid}}"),
+        *(Annotation(name, expr(tests), colour, text) for name, colour, text, expr in _OF_TESTS),
         Annotation("layer switch", runs.layer_switches(), "purple", _LAYERS),
     ]
 
 
-def comparison_annotations(
-    sides: Mapping[str, str], colours: Mapping[str, str]
-) -> "list[Annotation]":
-    """Return the annotations of two runs aligned at their start, by the variables' suffixes.
-
-    Each run has the colour of its lines.
-    """
+def comparison_annotations(sides: Mapping[str, str]) -> "list[Annotation]":
+    """Return the annotations of two runs aligned at their start, by the variables' suffixes."""
+    switches: _Kind = ("layer switch", "purple", _LAYERS, runs.switches_during)
     return [
         Annotation(
-            f"{name}: {annotation.name}",
-            align_to_start(annotation.expr, side),
-            colours[name],
-            annotation.text,
+            f"{name}: {kind}",
+            align_to_start(expr(variable_matcher(f"testid_{side}")), side),
+            colour,
+            f"{name}: {text}",
         )
         for name, side in sides.items()
-        for annotation in run_annotations(variable_matcher(f"testid_{side}"))
+        for kind, colour, text, expr in (*_OF_TESTS, switches)
     ]
 
 
@@ -50,7 +52,7 @@ class _PrometheusQuery(AnnotationQuery):
     text: str
 
     def to_json(self) -> dict[str, object]:
-        # Marks closer together than the step become one mark; Grafana's default is 60 s.
+        # Of two marks in one step, one is drawn. The least step; Grafana's default is 60 s.
         fields = {"step": "5s", "titleFormat": self.name, "textFormat": self.text, "tagKeys": ""}
         return {**super().to_json(), **fields}
 

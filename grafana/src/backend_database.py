@@ -10,7 +10,6 @@ from grafana.src.panels import (
     Query,
     add_right_axis,
     draw_dashed,
-    logarithmic,
     place_legend_right,
     rows,
     series,
@@ -26,7 +25,7 @@ def build() -> Dashboard:
         "lab-backend-database",
         "Backend and database",
         "Where do requests wait: for a worker, a connection, a lock or a statement?",
-        [variables.tests()],
+        variables.tests(),
         annotations=run_annotations(TESTS),
     )
     _workers(page)
@@ -82,11 +81,10 @@ def _requests(page: Page) -> None:
         (8, 9),
     )
     page.add(
-        logarithmic(
-            series(
-                Query(backend.django_percentile(0.95), "Django p95"),
-                Query(backend.upstream_percentile(0.95), "Nginx upstream p95"),
-            )
+        series(
+            Query(backend.django_percentile(0.95), "Django p95"),
+            Query(backend.upstream_percentile(0.95), "Nginx upstream p95"),
+            log=True,
         ),
         "Time in the backend",
         "Django's response time, and the upstream response time in Nginx. The gap is the wait for "
@@ -140,7 +138,7 @@ def _statements(page: Page) -> None:
         ("calls", backend.statement_calls(), "short"),
         ("mean", backend.statement_mean(), "s"),
     ]
-    table = rows("statement", columns, "total", {"total": 90, "calls": 90, "mean": 90})
+    table = rows(("statement",), columns, {"total": 90, "calls": 90, "mean": 90})
     page.add(
         table,
         "Slow statements",

@@ -3,23 +3,21 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
 from grafana.src import variables
-from grafana.src.annotations import Annotation, run_annotations
+from grafana.src.annotations import run_annotations
 from grafana.src.page import Page
 from grafana.src.panels import Query, add_right_axis, place_legend_right, series
 from grafana.src.queries import load, selection, signals
 
 TESTS = selection.variable_matcher()
-_BOTTLENECK = "red"
 
 
 def build() -> Dashboard:
-    cause = Annotation("bottleneck", signals.causes(TESTS), _BOTTLENECK, "{{testid}}: {{cause}}")
     page = Page(
         "lab-bottleneck",
         "Bottleneck",
         "Which part of the target fills up first, and what do requests wait for?",
-        [variables.tests()],
-        annotations=[*run_annotations(TESTS), cause],
+        variables.tests(),
+        annotations=run_annotations(TESTS),
     )
     _shares(page)
     _queues(page)
@@ -29,18 +27,19 @@ def build() -> Dashboard:
 
 def _shares(page: Page) -> None:
     used = series(
-        Query(signals.cpu_share("target"), "target's CPUs"),
+        Query(signals.cpu_busy("target", TESTS), "target's CPUs"),
         Query(signals.full_share(TESTS), "busiest process, of one CPU"),
         Query(signals.slots_share(TESTS), "worker slots"),
         Query(signals.connections_share(TESTS), "Postgres's connections"),
-        Query(signals.cpu_share("load"), "load generator's CPUs"),
+        Query(signals.cpu_busy("load", TESTS), "load generator's CPUs"),
         Query(load.target_rate(TESTS), "arrivals/s"),
     )
     page.add(
-        place_legend_right(add_right_axis(used, "arrivals/s", "reqps")),
+        place_legend_right(add_right_axis(used.axis_soft_max(1), "arrivals/s", "reqps", "purple")),
         "Use of each resource",
         "Shares of what each resource has, and the arrival rate. What is full first limits the "
-        "target, unless requests in it wait for something else: see the panels below.",
+        "target, unless requests in it wait for something else: see the panels below. Requests "
+        'beyond the worker slots wait in the server: see "Requests and where they wait".',
         "percentunit",
         (24, 10),
     )

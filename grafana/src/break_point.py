@@ -17,11 +17,16 @@ from grafana.src.panels import (
     series,
     set_colours,
 )
-from grafana.src.queries import knee, load, selection, totals
+from grafana.src.queries import knee, load, selection, signals, totals
 from grafana.src.scatter import Axes, Scatter, XYSeries, scatter
 
 TEST = selection.variable_matcher()
 _ARRIVALS = "arrivals per second"
+# Metrics that are drawn over the arrival rate, with their limits.
+LIMITED = (
+    (load.percentile(TEST, 0.95), selection.MAX_SECONDS),
+    (load.error_ratio(TEST), selection.MAX_ERROR_RATIO),
+)
 
 
 def build() -> Dashboard:
@@ -29,7 +34,7 @@ def build() -> Dashboard:
         "lab-break-point",
         "Break point",
         "At which arrival rate is a limit exceeded, and is the target the bottleneck?",
-        [variables.planned_test()],
+        variables.planned_test(),
         annotations=run_annotations(TEST),
     )
     _results(page)
@@ -41,34 +46,33 @@ def build() -> Dashboard:
 def _results(page: Page) -> None:
     for title, description, unit, panel in (
         (
-            "Knee",
-            "The lowest arrival rate at which p95 exceeds 1 s or errors exceed 1 %, and still do "
-            "5 s and 10 s later. The verdict of `lab k6 breakpoint` has a third limit and finer "
-            "windows.",
+            "Broke at",
+            "The highest rate sustained, of the verdict. During the test, and of a k6 that no lab "
+            "started: the lowest arrival rate at which p95 exceeds 1 s or errors exceed 1 %, and "
+            "still do 5 s and 10 s later.",
             "reqps",
-            number(Query(knee.knee(TEST), ""), over_range=True).no_value("not reached"),
+            number(Query(knee.broke_at(TEST), ""), over_range=True).no_value("not reached"),
         ),
         (
             "Best goodput",
-            "Highest number of successful responses within the limit per second, of any 10 s.",
+            "Highest number of successful responses within the limit per second, of any 5 s, as in "
+            "the verdict.",
             "reqps",
             number(Query(knee.best_goodput(TEST), ""), over_range=True),
         ),
         (
-            "Peak generator CPU",
-            "Highest CPU use of k6 and the measuring services on the generator's CPUs, or of the "
-            "generator's separate host. From 90 % on, the knee shows the generator's limit, not "
-            "the target's.",
+            "Generator CPU",
+            "Share of the generator's CPUs in use by all programs at the break, as in the verdict; "
+            "without a break the highest of any 5 s. From 90 % on, the break shows the generator's "
+            "limit, not the target's.",
             "percentunit",
-            number(
-                Query(knee.peak_generator_cpu(TEST), ""), (None, GOOD), (0.9, BAD), over_range=True
-            ),
+            number(Query(knee.generator_cpu(TEST), ""), (None, GOOD), (0.9, BAD), over_range=True),
         ),
         (
-            "Dropped",
-            "Iterations that were due while no virtual user was free. Above the knee: all virtual "
+            "Dropped in total",
+            "Iterations that were due while no virtual user was free. After the break: all virtual "
             "users were waiting for the target.",
-            "short",
+            "locale",
             number(
                 Query(totals.total_dropped_iterations(TEST), ""),
                 (None, GOOD),
@@ -82,18 +86,18 @@ def _results(page: Page) -> None:
 
 def _curves(page: Page) -> None:
     page.add(
-        _over_rate(load.percentile(TEST, 0.95), selection.MAX_SECONDS, "p95", log=True),
+        _over_rate(*LIMITED[0], "p95", log=True),
         "p95 over the arrival rate",
-        "Each point covers 10 s of the test, red above the limit of 1 s (horizontal line). The "
-        "vertical line is the knee.",
+        "Each point covers 5 s of the test or more, red above the limit of 1 s (horizontal line). "
+        'The vertical line is "Broke at".',
         "s",
         (12, 12),
     )
     page.add(
-        _over_rate(load.error_ratio(TEST), selection.MAX_ERROR_RATIO, "errors"),
+        _over_rate(*LIMITED[1], "errors"),
         "Errors over the arrival rate",
         "Share of failed responses, red above the limit of 1 % (horizontal line). The vertical "
-        "line is the knee.",
+        'line is "Broke at".',
         "percentunit",
         (12, 12),
     )
@@ -101,35 +105,52 @@ def _curves(page: Page) -> None:
 
 def _over_rate(metric: str, limit: float, name: str, *, log: bool = False) -> Scatter:
     rate = load.target_rate(TEST)
+    above = f"{name} above the limit"
     columns = {
         "rate": rate,
-        name: metric,
+        name: f"({metric}) <= {limit}",
+        above: points_above(metric, limit),
         "limit": f"0 * {rate} + {limit}",
-        "at the knee": knee.knee(TEST),
-        "knee": f"({metric}) and on () {rate}",
+        "rate at the break": knee.broke_at(TEST),
+        "broke at": f"({metric}) and on () {rate}",
     }
     plots = [
-        XYSeries("rate", name),
+        XYSeries("rate", name, GOOD),
+        XYSeries("rate", above, BAD),
         XYSeries("rate", "limit", LIMIT, line=True),
-        XYSeries("at the knee", "knee", "purple", line=True),
+        XYSeries("rate at the break", "broke at", "purple", line=True),
     ]
-    return scatter(columns, plots, Axes(_ARRIVALS, name, log), limit)
+    return scatter(columns, plots, Axes(_ARRIVALS, name, log))
+
+
+def points_above(metric: str, limit: float) -> str:
+    return f"({metric}) > {limit}"
 
 
 def _cpu(page: Page) -> None:
     columns = {
         "rate": load.target_rate(TEST),
-        "generator": f"{knee.generator_cpu()} and on () {load.target_rate(TEST)}",
-        "target": f"{knee.side_cpu('target')} and on () {load.target_rate(TEST)}",
+        "generator": f"({signals.cpu_busy('load', TEST)}) and on () {load.target_rate(TEST)}",
+        "target": f"({signals.cpu_busy('target', TEST)}) and on () {load.target_rate(TEST)}",
     }
     plots = [XYSeries("rate", "generator", LIMIT), XYSeries("rate", "target", "blue")]
     page.add(
-        scatter(columns, plots, Axes(_ARRIVALS, "CPU in use"), 0.9),
+        scatter(columns, plots, Axes(_ARRIVALS, "CPU in use")),
         "CPU over the arrival rate",
-        "Share of each side's CPUs in use. With the generator near 100 % at the knee, the "
-        "generator is the limit. With k6 on a separate host it is that host's CPU.",
+        "Share of each side's CPUs in use by all programs. With the generator near 100 % at the "
+        "break, the generator is the limit.",
         "percentunit",
-        (12, 11),
+        (8, 11),
+    )
+    achieved = series(Query(load.achieved_share(TEST), "achieved ÷ due"))
+    page.add(
+        draw_limit(achieved.axis_soft_max(1), "achieved ÷ due", selection.MIN_ACHIEVED),
+        "Achieved ÷ due",
+        "Responses as a share of those due: arrivals of 2 s before (the limit and a push). Of "
+        "journeys: iterations that were not dropped. Below the dashed line, the third limit of the "
+        "verdict is exceeded.",
+        "percentunit",
+        (8, 11),
     )
     panel = series(
         Query(load.target_rate(TEST), "target"),
@@ -140,9 +161,10 @@ def _cpu(page: Page) -> None:
     panel = add_right_axis(panel, "p95", "s", BAD)
     panel = set_colours(panel, {"target": LIMIT, "achieved": "blue", "goodput": GOOD})
     page.add(
-        draw_dashed(draw_limit(panel, selection.MAX_SECONDS), "target"),
+        draw_dashed(draw_limit(panel, "p95", selection.MAX_SECONDS), "target"),
         "Rates over time",
-        "The same test over time. Achieved below target: fewer responses than arrivals.",
+        "The same test over time. Achieved below target: fewer responses than arrivals. The dashed "
+        "red line is the limit of p95.",
         "reqps",
-        (12, 11),
+        (8, 11),
     )

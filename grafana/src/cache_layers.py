@@ -9,7 +9,6 @@ from grafana.src.panels import (
     BAD,
     Query,
     add_right_axis,
-    logarithmic,
     place_legend_right,
     series,
 )
@@ -24,7 +23,7 @@ def build() -> Dashboard:
         "lab-cache-layers",
         "Cache layers",
         "Which layer answers how much of the load, and how old are the pages?",
-        [variables.tests()],
+        variables.tests(),
         annotations=run_annotations(TESTS),
     )
     _layers(page)
@@ -48,7 +47,7 @@ def _layers(page: Page) -> None:
         (12, 10),
     )
     requests = series(
-        Query(load.achieved_rate(TESTS), "k6"),
+        Query(load.achieved_rate(TESTS, selection.LIKE_SERVICES), "k6"),
         Query(caches.nginx_requests(), "Nginx"),
         Query(caches.upstream_requests(), "forwarded by Nginx"),
         Query(caches.backend_requests(), "Django"),
@@ -75,8 +74,8 @@ def _responses(page: Page) -> None:
         (12, 10),
     )
     page.add(
-        logarithmic(
-            place_legend_right(series(Query(caches.duration_by_status(TESTS), "{{cache_status}}")))
+        place_legend_right(
+            series(Query(caches.duration_by_status(TESTS), "{{cache_status}}"), log=True)
         ),
         "p95 by X-Cache-Status",
         "95th percentile of response times, for hits, misses and other cache statuses.",

@@ -17,12 +17,12 @@ from grafana.src.panels import (
     draw_dashed,
     draw_limit,
     heat_map,
-    logarithmic,
     number,
+    place_legend_right,
     rows,
     series,
     set_colours,
-    shrink,
+    set_reds,
 )
 from grafana.src.queries import load, selection, totals
 
@@ -37,7 +37,7 @@ def build() -> Dashboard:
         "lab-load-test",
         "Load test",
         "Does the target respond, how fast, and with which errors?",
-        [variables.tests()],
+        variables.tests(),
         annotations=run_annotations(TESTS),
     )
     _results(page)
@@ -55,21 +55,22 @@ def _results(page: Page) -> None:
 def _request_stats() -> tuple[Stat, ...]:
     return (
         (
-            "Requests",
-            "Responses of the selected tests so far, including failed ones, without setup.",
-            "short",
+            "Requests in total",
+            "Responses so far, including failed ones, without setup; of several selected tests the "
+            "sum.",
+            "locale",
             number(Query(totals.total_requests(TESTS), ""), over_range=True),
         ),
         (
             "Responses per second",
-            "Responses per second over the last 10 s.",
+            "Responses per second now, or at the end of the test.",
             "reqps",
             number(Query(load.achieved_rate(TESTS), "")),
         ),
         (
             "Goodput",
-            "Successful responses within the limit (RESPONSE_TIME_BOUND, 1 s) per second, over the "
-            "last 10 s.",
+            "Successful responses within the limit (RESPONSE_TIME_BOUND, 1 s) per second, now or "
+            "at the end of the test.",
             "reqps",
             number(Query(load.goodput(TESTS), "")),
         ),
@@ -79,28 +80,32 @@ def _request_stats() -> tuple[Stat, ...]:
 def _problem_stats() -> tuple[Stat, ...]:
     return (
         (
-            "p95",
-            "95 % of the responses of the last 10 s were faster. Red above the limit of 1 s.",
+            "p95 in total",
+            "95 % of all responses so far were faster. Red above the limit of 1 s.",
             "s",
             number(
-                Query(load.percentile(TESTS, 0.95), ""),
+                Query(totals.total_p95(TESTS), ""),
                 (None, GOOD),
                 (selection.MAX_SECONDS, BAD),
+                over_range=True,
             ),
         ),
         (
-            "Errors",
-            "Share of failed responses in the last 10 s. Red above the limit of 1 %.",
+            "Errors in total",
+            "Share of failed responses so far. Red above the limit of 1 %.",
             "percentunit",
             number(
-                Query(load.error_ratio(TESTS), ""), (None, GOOD), (selection.MAX_ERROR_RATIO, BAD)
+                Query(totals.total_error_ratio(TESTS), ""),
+                (None, GOOD),
+                (selection.MAX_ERROR_RATIO, BAD),
+                over_range=True,
             ),
         ),
         (
-            "Dropped",
+            "Dropped in total",
             "Iterations that were due while no virtual user was free. Any drop makes the response "
             "times look better than they are.",
-            "short",
+            "locale",
             number(
                 Query(totals.total_dropped_iterations(TESTS), ""),
                 (None, GOOD),
@@ -151,24 +156,64 @@ def _rates(page: Page) -> None:
 
 def _times(page: Page) -> None:
     percentiles = series(
-        *(Query(load.percentile(TESTS, p / 100), f"p{p}") for p in (50, 95, 99)),
+        *(Query(load.percentile(TESTS, p / 100), f"p{p}") for p in (50, 95, 99)), log=True
     )
     page.add(
-        draw_limit(logarithmic(percentiles), selection.MAX_SECONDS),
+        draw_limit(percentiles, ".*", selection.MAX_SECONDS),
         "Response times",
-        "Percentiles of the last 10 s, from k6's native histograms, accurate to one bucket (10 %). "
-        "The dashed line is the limit.",
+        "Percentiles over time, from k6's native histograms, accurate to one bucket (10 %). The "
+        "dashed line is the limit.",
         "s",
         (12, 10),
     )
     page.add(
         heat_map(load.heat_rows(TESTS)),
         "Response time heat map",
-        "Responses per second by response time; darker means more. Two bands mean two kinds of "
-        "responses, such as cached and uncached ones, which percentiles hide.",
+        "Responses per second by response time; the scale below has the colours. Two bands mean "
+        "two kinds of responses, such as cached and uncached ones, which percentiles hide.",
         "s",
         (12, 10),
     )
+    apart = series(
+        Query(load.percentile_of(TESTS, 0.95, expected=True), "p95 of successes"),
+        Query(load.percentile_of(TESTS, 0.95, expected=False), "p95 of failures"),
+        log=True,
+    )
+    page.add(
+        set_colours(apart, {"p95 of successes": GOOD, "p95 of failures": BAD}),
+        "Successes and failures apart",
+        "Fast failures make percentiles of all responses look better than those of the successes.",
+        "s",
+        (8, 9),
+    )
+    page.add(
+        place_legend_right(
+            series(*(Query(load.phase(name, TESTS), text) for name, text in _PHASES), stacked=True)
+        ),
+        "Phases of a request",
+        "Mean times of k6's phases. `waiting` is the target's time to the first byte; the wait for "
+        "a free connection (blocked) and the connection are before it, and not in the response "
+        "time.",
+        "s",
+        (8, 9),
+    )
+    page.add(
+        place_legend_right(series(Query(load.checks(TESTS), "{{check}}")).max(1)),
+        "Checks over time",
+        "Share of each k6 check that passed so far. The smoke test also checks response bodies.",
+        "percentunit",
+        (8, 9),
+    )
+
+
+_PHASES = (
+    ("blocked", "blocked"),
+    ("connecting", "connecting"),
+    ("tls_handshaking", "TLS"),
+    ("sending", "sending"),
+    ("waiting", "waiting"),
+    ("receiving", "receiving"),
+)
 
 
 def _responses(page: Page) -> None:
@@ -178,31 +223,25 @@ def _responses(page: Page) -> None:
         bars=True,
     )
     page.add(
-        add_right_axis(errors, "share", "percentunit", BAD),
+        add_right_axis(set_reds(errors), "share", "percentunit", LIMIT),
         "Errors by status",
         "Failed responses per second, by status and k6's error code; status 0 means that no "
         "response arrived. The line is their share of all responses.",
         "reqps",
-        (6, 10),
+        (10, 10),
     )
     page.add(
-        _routes(), "By route", "Totals of the selected tests so far, by route.", "short", (12, 10)
-    )
-    checks = number(
-        Query(totals.checks(TESTS), "{{check}}"), (None, BAD), (1, GOOD), over_range=True
-    )
-    page.add(
-        shrink(checks),
-        "Checks",
-        "Share of passed k6 checks so far. The smoke test also checks response bodies.",
-        "percentunit",
-        (6, 10),
+        _routes(),
+        "By route, in total",
+        "Totals so far, by route; of several selected tests the sum.",
+        "short",
+        (14, 10),
     )
 
 
 def _routes() -> Table:
     columns = [
-        ("requests", totals.total_requests(TESTS, "name"), "short"),
+        ("requests", totals.total_requests(TESTS, "name"), "locale"),
         ("p50", totals.total_percentile(TESTS, 0.5, "name"), "s"),
         ("p95", totals.total_percentile(TESTS, 0.95, "name"), "s"),
         ("p99", totals.total_percentile(TESTS, 0.99, "name"), "s"),
@@ -210,8 +249,7 @@ def _routes() -> Table:
         ("errors", totals.total_error_ratio(TESTS, "name"), "percentunit"),
     ]
     return rows(
-        "name",
+        ("name",),
         columns,
-        "requests",
         {"name": 140, **dict.fromkeys((title for title, _, _ in columns), 80)},
     )

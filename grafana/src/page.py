@@ -32,7 +32,9 @@ class Page:
         variables: Sequence[Builder[VariableModel]],
         *,
         annotations: Sequence[annotations.Annotation],
+        links: Sequence[Link] = (),
         time: tuple[str, str] = ("now-15m", "now"),
+        tag: str = TAG,
     ) -> None:
         self.uid = uid
         self._section = title
@@ -41,7 +43,7 @@ class Page:
             Dashboard(title)
             .uid(uid)
             .description(question)
-            .tags([TAG])
+            .tags([tag])
             .time(*time)
             .refresh(REFRESH)
             .readonly()
@@ -51,7 +53,7 @@ class Page:
             self.dashboard.with_variable(variable)
         for annotation in annotations:
             self.dashboard.annotation(annotation)
-        self._links()
+        self._links(links)
 
     def add(
         self, panel: Any, title: str, description: str, unit: str, size: tuple[int, int]
@@ -66,8 +68,21 @@ class Page:
         self.dashboard.with_panel(panel)
         self._next_id += 1
 
-    def _links(self) -> None:
-        dashboards_link = Link("Dashboards").type(DashboardLinkType.DASHBOARDS).tags([TAG])
-        self.dashboard.link(dashboards_link.as_dropdown(True).icon("external link"))
+    def _links(self, links: Sequence[Link]) -> None:
+        for each in links or _links_of_range():
+            self.dashboard.link(each)
         guide_link = Link("How to read it").type(DashboardLinkType.LINK).icon("doc")
         self.dashboard.link(guide_link.url(guide.address(self._section)))
+
+
+def link(title: str, url: str) -> Link:
+    return Link(title).type(DashboardLinkType.LINK).icon("external link").url(url)
+
+
+def _links_of_range() -> list[Link]:
+    """Return the links to the dashboards with the same range and tests, and to "Compare", which has
+    a range of its own.
+    """
+    others = Link("Dashboards").type(DashboardLinkType.DASHBOARDS).tags([TAG]).as_dropdown(True)
+    others.icon("external link").keep_time(True).include_vars(True)
+    return [others, link("Compare", "/d/lab-compare?var-testid_a=${last}")]

@@ -19,7 +19,6 @@ from grafana_foundation_sdk.models.common import (
     StackingMode,
     TooltipDisplayMode,
     VisibilityMode,
-    VizOrientation,
 )
 from grafana_foundation_sdk.models.dashboard import (
     DataTransformerConfig,
@@ -36,8 +35,10 @@ GOOD, BAD, NEUTRAL = "green", "red", "text"
 LIMIT = "orange"
 # Smallest top of an axis of ratios: an axis with only zeros would reach up to 10,000 %.
 SMALL_SHARE = 0.05
-# Lowest value of a logarithmic axis of seconds: no response takes less.
-SHORTEST_SECONDS = 0.0001
+# Lowest value of a logarithmic axis of seconds, unless a response takes less.
+SHORTEST_SECONDS = 0.001
+# Lines continue over longer gaps of a slow load, but not from one test to the next.
+_LONGEST_GAP_MS = 15_000
 
 
 @dataclass(frozen=True)
@@ -48,22 +49,27 @@ class Query:
     legend: str
 
 
-def series(*queries: Query, stacked: bool = False, bars: bool = False) -> timeseries.Panel:
-    """Return lines over time from 0 up, with their last and highest values in the legend."""
+def series(
+    *queries: Query, stacked: bool = False, bars: bool = False, log: bool = False
+) -> timeseries.Panel:
+    """Return lines over time from 0 up, with their last and highest values in the legend; with
+    `log` response times on a logarithmic axis, which has no 0 to fill from.
+    """
     panel = (
         timeseries.Panel()
         .legend(_legend(LegendPlacement.BOTTOM, "lastNotNull", "max"))
         .tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI))
         .min(0)
         .line_width(1)
-        .fill_opacity(60 if bars else 20 if stacked else 5)
+        .fill_opacity(60 if bars else 20 if stacked else 0 if log else 5)
         .show_points(VisibilityMode.NEVER)
+        .span_nulls(_LONGEST_GAP_MS)
         .draw_style(GraphDrawStyle.BARS if bars else GraphDrawStyle.LINE)
     )
     if stacked or bars:
         panel.stacking(common.StackingConfig().mode(StackingMode.NORMAL).group("A"))
     _add_queries(panel, queries)
-    return panel
+    return logarithmic(panel) if log else panel
 
 
 def place_legend_right(panel: timeseries.Panel) -> timeseries.Panel:
@@ -77,11 +83,14 @@ def logarithmic(panel: Any) -> Any:
     return panel.scale_distribution(scale).min(SHORTEST_SECONDS)
 
 
-def draw_limit(panel: Any, limit: float) -> Any:
-    """Add a dashed line at a limit."""
-    panel.thresholds(steps((None, "transparent"), (limit, BAD)))
-    return panel.thresholds_style(
-        common.GraphThresholdsStyleConfig().mode(GraphTresholdsStyleMode.DASHED)
+def draw_limit(panel: Any, name: str, limit: float) -> Any:
+    """Add a dashed line at a limit, on the axis of the series with that name."""
+    return panel.override_by_regexp(
+        name,
+        [
+            DynamicConfigValue("thresholds", steps((None, "transparent"), (limit, BAD)).build()),
+            DynamicConfigValue("custom.thresholdsStyle", {"mode": GraphTresholdsStyleMode.DASHED}),
+        ],
     )
 
 
@@ -124,6 +133,22 @@ def set_colours(panel: Any, colours: Mapping[str, str]) -> Any:
     return panel
 
 
+def set_reds(panel: Any) -> Any:
+    """Give series that are named by a status different reds: the last match counts."""
+    for pattern, colour in _REDS.items():
+        panel.override_by_regexp(pattern, _colour(colour))
+    return panel
+
+
+_REDS = {
+    "^0 .*": "dark-red",
+    "^4.*": "super-light-red",
+    "^5.*": "red",
+    "^502.*": "semi-dark-red",
+    "^504.*": "light-red",
+}
+
+
 def number(query: Query, *levels: tuple[float | None, str], over_range: bool = False) -> stat.Panel:
     """Return one value with a small graph, coloured by `levels` (lower threshold, colour).
 
@@ -141,21 +166,21 @@ def number(query: Query, *levels: tuple[float | None, str], over_range: bool = F
     return panel
 
 
-def shrink(panel: stat.Panel) -> stat.Panel:
-    """Adapt the panel to several values of equal size, one below the other."""
-    panel.text(common.VizTextDisplayOptions().title_size(13).value_size(26))
-    return panel.orientation(VizOrientation.HORIZONTAL)
-
-
 def rows(
-    key: str, columns: Sequence[tuple[str, str, str]], order: str, widths: Mapping[str, int]
+    keys: Sequence[str],
+    columns: Sequence[tuple[str, str, str]],
+    widths: Mapping[str, int],
+    *,
+    by_key: bool = False,
 ) -> table.Panel:
-    """Return a table of values over the dashboard's range: one row per value of the label `key`.
+    """Return a table of values over the dashboard's range: one row per value of the labels `keys`.
 
-    `columns` are (title, expression, unit); the rows are sorted by the column `order`.
+    `columns` are (title, expression, unit). The rows are sorted by the first of them, the highest
+    first; or by the first key.
     """
-    panel = table.Panel().sort_by([common.TableSortByFieldState().display_name(order).desc(True)])
-    names = {key: key}
+    order = common.TableSortByFieldState().display_name(keys[0] if by_key else columns[0][0])
+    panel = table.Panel().sort_by([order.desc(not by_key)])
+    names = {key: key for key in keys}
     for index, (title, expr, unit) in enumerate(columns):
         ref = chr(ord("A") + index)
         query = Dataquery().expr(expr).ref_id(ref).instant().format(PromQueryFormat.TABLE)

@@ -17,7 +17,7 @@ def build() -> Dashboard:
         "lab-resources",
         "Resources",
         "How much CPU, memory, network and disk does each service use, and what is its limit?",
-        [variables.tests()],
+        variables.tests(),
         annotations=run_annotations(TESTS),
     )
     _usage(page)
@@ -28,20 +28,22 @@ def build() -> Dashboard:
 
 def _usage(page: Page) -> None:
     cpu = series(
-        Query(resources.CPU, "{{service}}"),
+        Query(resources.of_services(resources.CPU), "{{service}}"),
         Query(resources.SIDE_CPUS, "{{side}} limit"),
         Query(resources.cpu_quotas(), "{{service}} limit"),
     )
     page.add(
         draw_dashed(place_legend_right(cpu), _LIMITS),
         "CPU",
-        "Cores in use, by service; `load` is k6. The dashed lines are limits: the CPUs that the "
-        "services of a side share, and the quotas of containers below that.",
+        "Cores in use, by service; `load` is k6, `measuring` the exporters and Prometheus. The "
+        "dashed lines are limits: the CPUs that the services of a side share, and the quotas of "
+        "containers below that.",
         "cores",
         (12, 12),
     )
     memory = series(
-        Query(resources.MEMORY, "{{service}}"), Query(resources.MEMORY_LIMIT, "{{service}} limit")
+        Query(resources.of_services(resources.MEMORY), "{{service}}"),
+        Query(resources.MEMORY_LIMIT, "{{service}} limit"),
     )
     page.add(
         draw_dashed(place_legend_right(memory), _LIMITS),
@@ -70,13 +72,8 @@ def _traffic(page: Page) -> None:
     page.add(
         place_legend_right(
             series(
-                Query(
-                    f"{resources.select_direction(resources.DISK, 'read')} > 0", "{{service}} read"
-                ),
-                Query(
-                    f"{resources.select_direction(resources.DISK, 'write')} > 0",
-                    "{{service}} written",
-                ),
+                Query(resources.disk("read"), "{{service}} read"),
+                Query(resources.disk("write"), "{{service}} written"),
             )
         ),
         "Disk",
@@ -116,8 +113,9 @@ def _saturation(page: Page) -> None:
             )
         ),
         "Host CPU and pressure",
-        "CPU time by mode, as a share of all CPUs; `steal` is time that the hypervisor gave to "
-        "others. Where the kernel reports pressure: the share of time in which a process waited.",
+        "CPU time by mode from 0.5 % on, as a share of all CPUs; `steal` is time that the "
+        "hypervisor gave to others. Where the kernel reports pressure: the share of time in "
+        "which a process waited.",
         "percentunit",
         (12, 10),
     )

@@ -20,7 +20,7 @@ from grafana_foundation_sdk.models.common import (
 from grafana_foundation_sdk.models.dashboard import DataTransformerConfig, DynamicConfigValue
 from grafana_foundation_sdk.models.xychart import ScatterShow
 
-from grafana.src.panels import BAD, GOOD, logarithmic, steps
+from grafana.src.panels import logarithmic
 
 POINT_PIXELS = 5
 # Without a version, Grafana takes the options for those of its version 9 and converts them.
@@ -29,14 +29,11 @@ _PLUGIN_VERSION = "13.0.0"
 
 @dataclass(frozen=True)
 class XYSeries:
-    """One series: the names of its columns, its colour, and whether it is a line.
-
-    Without a colour each point gets the colour of its value: see `scatter`.
-    """
+    """One series: the names of its columns, its colour, and whether it is a line."""
 
     x: str
     y: str
-    colour: str | None = None
+    colour: str
     line: bool = False
 
 
@@ -69,17 +66,15 @@ class Scatter(Panel):
         return panel
 
 
-def scatter(
-    columns: dict[str, str], plots: Sequence[XYSeries], axes: Axes, limit: float
-) -> Scatter:
+def scatter(columns: dict[str, str], plots: Sequence[XYSeries], axes: Axes) -> Scatter:
     """Return a chart of `columns` (expression by name), from 0 up on linear axes.
 
-    A series with an empty column is not drawn. Points without a colour are red above `limit`.
+    A series with an empty column is not drawn.
     """
     panel = Scatter(plots)
     legend = common.VizLegendOptions().display_mode(LegendDisplayMode.LIST).show_legend(True)
     panel.legend(legend.placement(LegendPlacement.BOTTOM).calcs([])).min(0)
-    panel.axis_label(axes.y).thresholds(steps((None, GOOD), (limit, BAD)))
+    panel.axis_label(axes.y)
     if axes.log:
         logarithmic(panel)
     for index, (name, expr) in enumerate(columns.items()):
@@ -96,11 +91,10 @@ def scatter(
 
 def _style(plot: XYSeries) -> list[DynamicConfigValue]:
     show = ScatterShow.LINES if plot.line else ScatterShow.POINTS
-    colour = {"mode": "fixed", "fixedColor": plot.colour}
     return [
         DynamicConfigValue("custom.show", show),
         DynamicConfigValue("custom.pointSize", {"fixed": POINT_PIXELS}),
-        DynamicConfigValue("color", colour if plot.colour else {"mode": "thresholds"}),
+        DynamicConfigValue("color", {"mode": "fixed", "fixedColor": plot.colour}),
         DynamicConfigValue("custom.axisPlacement", AxisPlacement.LEFT),
     ]
 
@@ -118,8 +112,8 @@ def _options(plot: XYSeries) -> dict[str, object]:
     # The frame of all columns, after the transformation.
     frame = {"matcher": {"id": "byIndex", "options": 0}}
     columns = {"x": _column(plot.x), "y": _column(plot.y)}
-    colour = {} if plot.colour else {"color": _column(plot.y)}
-    return {"name": {"fixed": plot.y}, "frame": frame, **columns, **colour}
+    # Without a column of colours, which before Grafana 12.1 can't be that of the values.
+    return {"name": {"fixed": plot.y}, "frame": frame, **columns}
 
 
 def _column(name: str) -> dict[str, object]:

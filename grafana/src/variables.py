@@ -10,21 +10,42 @@ from grafana_foundation_sdk.models.dashboard import (
 
 from grafana.src.page import SOURCE
 from grafana.src.queries import runs
+from grafana.src.queries.runs import NEWEST
 
 _TESTID = '/testid="([^"]+)"/'
-ALL = "All"
+_ALL = "All"
 
 
-def tests() -> QueryVariable:
-    """Select runs of the dashboard's range; default: all, so that a new run shows up at once."""
-    variable = _testid("testid", "test", runs.newest_tests("$__range"))
-    all_runs = VariableOption(selected=True, text=[ALL], value=["$__all"])
-    return variable.multi(True).include_all(True).all_value(".+").current(all_runs)
+def tests() -> list[QueryVariable]:
+    """Select runs of the dashboard's range; default: the newest, also once another one starts.
+
+    `testid` is the choice, the hidden `tests` the runs that it means.
+    """
+    starts = runs.starts("$__range")
+    choice = _testid("testid", "test", runs.choices(starts)).multi(True).include_all(True)
+    choice.all_value(".+").current(VariableOption(selected=True, text=[NEWEST], value=[NEWEST]))
+    return [choice, *_chosen(starts)]
 
 
-def planned_test() -> QueryVariable:
-    """Select one run with an arrival rate; default: the newest."""
-    return _testid("testid", "test", runs.newest_planned_tests("$__range"))
+def planned_test() -> list[QueryVariable]:
+    """Select one run with an arrival rate; default: the newest, also once another one starts."""
+    starts = runs.planned_starts("$__range")
+    choice = _testid("testid", "test", runs.choices(starts))
+    choice.current(VariableOption(selected=True, text=NEWEST, value=NEWEST))
+    return [choice, *_chosen(starts)]
+
+
+def _chosen(starts: str) -> list[QueryVariable]:
+    """Return the hidden variables `tests`, with all runs that were chosen, and `last`, the newest
+    of them, for a link to "Compare".
+    """
+    every = VariableOption(selected=True, text=[_ALL], value=["$__all"])
+    tests = _hidden("tests", runs.chosen(starts)).multi(True).include_all(True).current(every)
+    return [tests, _hidden("last", f"topk(1, {runs.chosen(starts)})")]
+
+
+def _hidden(name: str, expr: str) -> QueryVariable:
+    return _testid(name, name, expr).hide(VariableHide.HIDE_VARIABLE)
 
 
 def compared_run(name: str, label: str, expr: str) -> QueryVariable:

@@ -213,7 +213,7 @@ def run_k6(
     watching = SignalSampler(
         watched,
         cpu_numbers(choose_cpus(settings).load),
-        partial(push, settings.push_url, load.testid),
+        lambda second: push(settings.push_url, load.testid, second, sampler.uses[-1:]),
     )
     sending = sender(engine, settings, env, load, folder, quiet=quiet)
     with sending as send, sampler, watching:
@@ -224,7 +224,7 @@ def run_k6(
         # NTP's slow corrections change both clocks; only a jump is in their difference.
         clock_jump = ended - started - (time.monotonic() - steady)
     if watching.seconds:
-        push_end(settings.push_url, load.testid, watching.seconds)
+        push_end(settings.push_url, load.testid, watching.seconds, sampler.uses)
     run = Run(
         load,
         target,

@@ -11,6 +11,7 @@ from functools import cache
 import cramjam
 import httpx
 
+from load_lab.machine.cpu_use import CpuUse
 from load_lab.machine.observation import Signals
 
 _HEADERS = {
@@ -41,26 +42,39 @@ LABELLED = {
     "throttled": ("lab_signal_throttled", "service"),
     "killed": ("lab_signal_killed", "service"),
 }
-# Its label `cause` names what limited a run; its time is that of the break.
-CAUSE = "lab_bottleneck"
+# Share of the CPUs of a `side` in use by all programs, as the verdict has it.
+CPU_BUSY = "lab_signal_cpu_busy"
+# The rate at which a run broke, else 0; the labels have its `outcome`, and the `cause` of a break,
+# whose time it has. Then the best goodput, the generator's CPU at the break, and percentiles of all
+# response times.
+VERDICT = "lab_verdict"
+VERDICT_GOODPUT = "lab_verdict_goodput"
+VERDICT_GENERATOR_CPU = "lab_verdict_generator_cpu"
+VERDICT_PERCENTILES = {p / 100: f"lab_verdict_p{p}_seconds" for p in (50, 95, 99)}
 
 
-def push(url: str, testid: str, signals: Signals) -> None:
-    """Push a second."""
-    _push(url, write_request(testid, signals))
+def push(url: str, testid: str, signals: Signals, cpu: Sequence[CpuUse] = ()) -> None:
+    """Push a second, and the last sample of the CPUs."""
+    _push(url, write_request(testid, signals, cpu))
 
 
-def push_end(url: str, testid: str, seconds: Sequence[Signals]) -> None:
+def push_end(url: str, testid: str, seconds: Sequence[Signals], cpu: Sequence[CpuUse] = ()) -> None:
     """Mark the series as ended, after their last second: without it they stay for 5 minutes."""
     at = int(seconds[-1].at * 1000) + 1
-    series = {tuple(labels.items()) for second in seconds for labels, _ in _values(second)}
+    series = {tuple(labels.items()) for second in seconds for labels, _ in _values(second, cpu)}
     _push(url, b"".join(_of_series(dict(one), _ENDED, testid, at) for one in sorted(series)))
 
 
-def push_cause(url: str, testid: str, cause: str, at: float) -> None:
-    """Push the cause of a break at that Unix time."""
-    labels = {"__name__": CAUSE, "testid": testid, "cause": cause}
-    _push(url, _field(1, _series(labels, struct.pack("<d", 1.0), int(at * 1000))))
+def push_verdict(
+    url: str, labels: Mapping[str, str], at: float, values: Mapping[str, float | None]
+) -> None:
+    """Push the verdict on a run, by metric, at the Unix time of its break or of its end."""
+    series = (
+        _series({"__name__": name, **labels}, struct.pack("<d", value), int(at * 1000))
+        for name, value in values.items()
+        if value is not None
+    )
+    _push(url, b"".join(_field(1, one) for one in series))
 
 
 def _push(url: str, request: bytes) -> None:
@@ -76,12 +90,12 @@ def _client() -> httpx.Client:
     return httpx.Client(timeout=_TIMEOUT_SECONDS)
 
 
-def write_request(testid: str, signals: Signals) -> bytes:
+def write_request(testid: str, signals: Signals, cpu: Sequence[CpuUse] = ()) -> bytes:
     """Return a WriteRequest with one sample for each value."""
     at = int(signals.at * 1000)
     return b"".join(
         _of_series(labels, struct.pack("<d", value), testid, at)
-        for labels, value in _values(signals)
+        for labels, value in _values(signals, cpu)
     )
 
 
@@ -89,7 +103,7 @@ def _of_series(labels: Mapping[str, str], value: bytes, testid: str, at: int) ->
     return _field(1, _series({**labels, "testid": testid}, value, at))
 
 
-def _values(signals: Signals) -> Iterator[tuple[dict[str, str], float]]:
+def _values(signals: Signals, cpu: Sequence[CpuUse]) -> Iterator[tuple[dict[str, str], float]]:
     for name, metric in GAUGES.items():
         value = getattr(signals, name)
         if value is not None:
@@ -97,6 +111,9 @@ def _values(signals: Signals) -> Iterator[tuple[dict[str, str], float]]:
     for name, (metric, label) in LABELLED.items():
         for key, value in getattr(signals, name).items():
             yield {"__name__": metric, label: key}, value
+    for use in cpu[-1:]:
+        yield {"__name__": CPU_BUSY, "side": "target"}, use.target
+        yield {"__name__": CPU_BUSY, "side": "load"}, use.load
 
 
 def _series(labels: Mapping[str, str], value: bytes, at: int) -> bytes:

@@ -19,7 +19,13 @@ from load_lab.machine.noise import mean_share
 from load_lab.metrics import queries
 from load_lab.metrics.counters import PUSH_SECONDS, Counter, HistogramCounter, quantile
 from load_lab.metrics.prometheus import Prometheus, PrometheusUnavailable, SampleSource
-from load_lab.metrics.push import push_cause
+from load_lab.metrics.push import (
+    VERDICT,
+    VERDICT_GENERATOR_CPU,
+    VERDICT_GOODPUT,
+    VERDICT_PERCENTILES,
+    push_verdict,
+)
 from load_lab.metrics.samples import percentiles, read_samples
 from load_lab.metrics.windows import WINDOW_SECONDS, Bounds, Totals, Window, windows
 from load_lab.results.breakpoint import MIN_SECONDS, find_break
@@ -43,6 +49,7 @@ from load_lab.stack.engine import Engine
 
 # Completeness is polled; with this timeout, a hanging Prometheus does not block a poll for long.
 _POLL_TIMEOUT_SECONDS = 3
+_NOT_CLEAR = "cause not clear"
 
 
 def read_result(
@@ -71,14 +78,31 @@ def read_result(
     verdict = verdict_of(metrics, summary.plan, bounds, thresholds_failed=run.thresholds_failed)
     result = metrics.model_copy(update=vars(verdict))
     result = with_bottleneck(result, facts_of(result, run.settings, bounds, run.rejections))
-    found, point, load = result.bottleneck, result.break_point, result.prometheus
-    if found and found.cause and point and load:
-        at = load.start + point.seconds_into_test
-        push_cause(run.settings.push_url, result.testid, found.cause, at)
+    _push_verdict(run.settings.push_url, result)
     if not changes:
         return result
     text = f"{result.verdict}; setting changed during the load: {', '.join(result.setting_changes)}"
     return result.model_copy(update={"verdict": text})
+
+
+def _push_verdict(url: str, result: Result) -> None:
+    found, point, load = result.bottleneck, result.break_point, result.prometheus
+    if load is None:
+        return
+    after = point.seconds_into_test if point else result.seconds
+    labels = {"testid": result.testid, "outcome": result.outcome}
+    if point:
+        labels["cause"] = found.cause if found and found.cause else _NOT_CLEAR
+    values = {
+        VERDICT: point.rate if point else 0.0,
+        VERDICT_GOODPUT: result.goodput,
+        VERDICT_GENERATOR_CPU: point.generator_cpu if point else None,
+    }
+    percentiles = zip(
+        VERDICT_PERCENTILES.values(), (result.p50_ms, result.p95_ms, result.p99_ms), strict=True
+    )
+    values |= {name: None if ms is None else ms / 1000 for name, ms in percentiles}
+    push_verdict(url, labels, load.start + after, values)
 
 
 def with_bottleneck(result: Result, facts: Facts | None) -> Result:

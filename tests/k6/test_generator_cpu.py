@@ -5,9 +5,11 @@ import subprocess
 
 import pytest
 
-from grafana.src.queries.knee import generator_cpu
+from grafana.src.queries.signals import cpu_busy
+from load_lab.metrics.queries import one_run
 from load_lab.stack.native.program_paths import require
 
+RUNNING = {"series": 'test:running{testid="t"}', "values": "1x12"}
 LOAD_SIDE = [
     {"series": 'side:cpu_cores:rate{side="load"}', "values": "0.5x12"},
     {"series": 'lab_cpus{side="load"}', "values": "2x12"},
@@ -31,8 +33,12 @@ def _host(service: str, idle: str) -> list[dict[str, str]]:
 )
 def test_generator_cpu_is_measured_where_k6_runs(tmp_path, series, usage):
     samples = [{"labels": "{}", "value": usage}]
-    expectation = {"expr": generator_cpu(), "eval_time": "1m", "exp_samples": samples}
-    test = {"interval": "5s", "input_series": series, "promql_expr_test": [expectation]}
+    expectation = {
+        "expr": cpu_busy("load", one_run("t")),
+        "eval_time": "1m",
+        "exp_samples": samples,
+    }
+    test = {"interval": "5s", "input_series": [RUNNING, *series], "promql_expr_test": [expectation]}
     file = tmp_path / "test.yml"
     # JSON is YAML.
     file.write_text(json.dumps({"rule_files": [], "tests": [test]}))

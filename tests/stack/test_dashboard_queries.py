@@ -1,8 +1,13 @@
 """Every expression of every dashboard, sent to a Prometheus that has data of real k6 runs."""
 
+import json
+
 import httpx
 import pytest
 
+from load_lab.metrics.prometheus import Prometheus
+from load_lab.metrics.push import CPU_BUSY, VERDICT_GOODPUT, VERDICT_PERCENTILES
+from load_lab.metrics.queries import one_run
 from load_lab.stack.native.supervision import wait_for
 from tests.support.dashboard_runs import (
     DOCKER_ONLY,
@@ -54,6 +59,21 @@ def test_each_run_has_one_end_annotation_near_its_last_sample(telemetry_run, run
     assert all(len(delays) == 1 and abs(delays[0]) <= 6 for delays in late.values()), late
 
 
+def test_verdict_and_cpus_of_each_run_are_pushed(telemetry_run, runs, lab):
+    prometheus = Prometheus(runs[0])
+    for testid in telemetry_run.runs.testids:
+        result = json.loads(lab("show", testid, "--json").out)
+        pushed = {
+            VERDICT_GOODPUT: result["goodput"],
+            VERDICT_PERCENTILES[0.95]: result["p95_ms"] / 1000,
+        }
+        for name, value in pushed.items():
+            query = f"last_over_time({name}{{{one_run(testid)}}}[30m])"
+            assert prometheus.instant(query) == pytest.approx(value)
+        sides = f"count(count by (side) (last_over_time({CPU_BUSY}{{{one_run(testid)}}}[30m])))"
+        assert prometheus.instant(sides) == 2
+
+
 def test_expression_without_result_is_reported_with_dashboard_and_panel(runs):
     dashboard = next(one for one in metric_dashboards() if one["uid"] == "lab-load-test")
     panel = next(p for p in dashboard["panels"] if p["title"] == "Virtual users")
@@ -71,8 +91,10 @@ def test_invalid_promql_is_reported_with_panel_and_expression(runs):
         queries(*runs, dashboard).result(bad)
 
 
-def test_exceptions_match_expressions_of_panels():
+def test_exceptions_match_expressions_of_dashboards():
     expressions = {
-        one.expr for dashboard in metric_dashboards() for one in panel_expressions(dashboard)
+        one.expr
+        for dashboard in metric_dashboards()
+        for one in (*panel_expressions(dashboard), *annotation_expressions(dashboard))
     }
     assert set(ALLOWED | NATIVE_ONLY) <= expressions

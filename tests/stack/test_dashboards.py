@@ -91,13 +91,51 @@ def test_response_times_are_on_logarithmic_axes():
                 assert defaults["min"] > 0
 
 
-def test_annotations_of_compared_tests_differ_in_colour():
-    (compare,) = (one for one in metric_dashboards() if one["uid"] == "lab-compare")
-    colours = {mark["name"][0]: set() for mark in compare["annotations"]["list"]}
-    for mark in compare["annotations"]["list"]:
-        colours[mark["name"][0]].add(mark["iconColor"])
-    assert set(colours) == {"A", "B"}
-    assert not colours["A"] & colours["B"]
+def test_marks_of_a_kind_have_one_colour_on_every_dashboard():
+    colours: dict[str, set[str]] = {}
+    for dashboard in metric_dashboards():
+        for mark in dashboard["annotations"]["list"]:
+            colours.setdefault(mark["name"].rpartition(": ")[2], set()).add(mark["iconColor"])
+    assert colours == {
+        "test start": {"green"},
+        "test end": {"blue"},
+        "broke": {"red"},
+        "layer switch": {"purple"},
+    }
+
+
+def test_links_keep_range_and_test():
+    for dashboard in metric_dashboards():
+        links = {link["title"]: link for link in dashboard["links"]}
+        if dashboard["uid"] == "lab-compare":
+            # Its range is that of neither test.
+            assert all("from=${from_" in links[f"Load test of {side}"]["url"] for side in "AB")
+        else:
+            others = links["Dashboards"]
+            assert others["keepTime"]
+            assert others["includeVars"]
+            assert others["tags"] == dashboard["tags"]
+            assert links["Compare"]["url"].endswith("?var-testid_a=${last}")
+
+
+def test_limit_is_drawn_on_the_axis_of_its_series_only():
+    """A threshold of the whole panel is drawn on both axes: 1 s was also 1 request/s."""
+    for dashboard in metric_dashboards():
+        for panel in dashboard["panels"]:
+            if panel["type"] == "timeseries":
+                assert "thresholds" not in panel["fieldConfig"]["defaults"], panel["title"]
+
+
+def test_points_have_colours_that_need_no_column():
+    """A column can be value and colour at once only from Grafana 12.1 on."""
+    charts = [
+        panel
+        for dashboard in metric_dashboards()
+        for panel in dashboard["panels"]
+        if panel["type"] == "xychart"
+    ]
+    assert charts
+    assert all("color" not in one for panel in charts for one in panel["options"]["series"])
 
 
 @pytest.mark.parametrize("dashboard", dashboards(), ids=lambda one: one["title"])
@@ -112,10 +150,11 @@ def test_rows_fill_the_width_with_panels_of_equal_height(dashboard):
         assert len({height for _, _, height in spans}) == 1
 
 
-def test_dashboards_annotate_test_start_test_end_and_layer_switches():
+def test_dashboards_annotate_starts_ends_breaks_and_layer_switches():
     for dashboard in metric_dashboards():
         marks = " ".join(query.place for query in annotation_expressions(dashboard))
-        assert all(name in marks for name in ("test start", "test end", "layer switch"))
+        kinds = ("test start", "test end", "broke", "layer switch")
+        assert all(name in marks for name in kinds)
 
 
 def test_k6_expressions_filter_by_the_selected_test():
@@ -123,7 +162,7 @@ def test_k6_expressions_filter_by_the_selected_test():
     for dashboard in metric_dashboards():
         for query in panel_expressions(dashboard):
             for matchers in re.findall(r"k6_\w+(\{[^}]*\})?", query.expr):
-                assert "$testid" in matchers, str(query)
+                assert "$tests" in matchers or "$testid_" in matchers, str(query)
 
 
 def test_grafana_interval_matches_scrape_interval():

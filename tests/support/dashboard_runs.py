@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from grafana.src.queries import backend, caches, load, resources, signals
+from grafana.src import break_point
+from grafana.src.queries import backend, caches, load, resources, runs, signals
+from grafana.src.queries.comparison import align_to_start
 from grafana.src.queries.selection import variable_matcher
 from load_lab.errors import LabError
 from load_lab.stack.native.supervision import wait_for
@@ -20,6 +22,12 @@ from tests.support.dashboards import (
 )
 
 TESTS = variable_matcher()
+
+
+def _compared(mark: Callable[[str], str], side: str) -> str:
+    return align_to_start(mark(variable_matcher(f"testid_{side}")), side)
+
+
 # The table of all expressions that may have no result, with the reasons.
 DOCKER_ONLY = {
     resources.cpu_quotas(): "docker engine only: processes have no quota",
@@ -35,9 +43,17 @@ MAY_BE_EMPTY = {
     caches.staleness(TESTS, 0.99): "needs SCENARIO=staleness",
     caches.unseen_bookings(TESTS): "needs SCENARIO=staleness",
     load.errors_by_status(TESTS): "there were no errors",
+    load.percentile_of(TESTS, 0.95, expected=False): "there were no errors",
+    **{
+        break_point.points_above(metric, limit): "no point is above the limit"
+        for metric, limit in break_point.LIMITED
+    },
+    signals.seen("throttled", TESTS): "nothing is throttled",
+    _compared(runs.breaks, "a"): "the smoke test has no break",
+    **{_compared(runs.switches_during, side): "no switch during a run" for side in "ab"},
     signals.seen("killed", TESTS): "services in the lab's own control group are not counted",
     backend.rejected_requests(): "nothing was refused",
-    f"{resources.select_direction(resources.DISK, 'read')} > 0": "the page cache had everything",
+    resources.disk("read"): "the page cache had everything",
     backend.locks(): "locks are held for milliseconds, and looked at every 5 s",
 }
 # The time range only has to contain both runs.
@@ -65,7 +81,7 @@ def run_for_dashboards(lab: Callable[..., Any]) -> DashboardRuns:
         ("k6", "breakpoint", "--rate", "40", "--duration", "10s", "--scenario", "detail", *late),
         ("set", *layers),
         # A rate needs two scrapes, which are 5 s apart, after the first response.
-        ("k6", "smoke", "--vus", "3", "--duration", "20s"),
+        ("k6", "smoke", "--vus", "3", "--duration", "25s"),
         ("set", "--preset", "article"),
     ):
         result = lab(*argv, "--json")
@@ -78,7 +94,10 @@ def run_for_dashboards(lab: Callable[..., Any]) -> DashboardRuns:
 def queries(url: str, start: float, dashboard: dict[str, Any]) -> DashboardQueries:
     if dashboard["time"]["from"].startswith("2000"):
         return DashboardQueries(url, dashboard, _COMPARISON_START, _COMPARISON_START + 300)
-    return DashboardQueries(url, dashboard, start, time.time())
+    (choice,) = (one for one in dashboard["templating"]["list"] if one["name"] == "testid")
+    # Both runs, where the dashboard can show them.
+    chosen = {"testid": choice["allValue"]} if choice.get("includeAll") else {}
+    return DashboardQueries(url, dashboard, start, time.time(), **chosen)
 
 
 def empty_expressions(

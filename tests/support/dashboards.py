@@ -55,13 +55,29 @@ def annotation_expressions(dashboard: dict[str, Any]) -> Iterator[Expression]:
 class DashboardQueries:
     """Queries of one dashboard to Prometheus, with its variables resolved first."""
 
-    def __init__(self, url: str, dashboard: dict[str, Any], start: float, end: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        dashboard: dict[str, Any],
+        start: float,
+        end: float,
+        *,
+        step: int = STEP_SECONDS,
+        **chosen: str,
+    ) -> None:
+        """`chosen` has the values of variables that are not the default."""
         self._url = url
-        self._start, self._end = start, end
+        self._start, self._end, self._step = start, end, step
         self.empty_variables: list[str] = []
-        self._values: dict[str, str] = {"__range": f"{int(end - start)}s"}
+        self.values: dict[str, str] = {
+            "__range": f"{int(end - start)}s",
+            "__interval": f"{step}s",
+            "__interval_ms": f"{step * 1000}",
+            "__rate_interval": f"{max(step + STEP_SECONDS, 4 * STEP_SECONDS)}s",
+        }
         for variable in dashboard["templating"]["list"]:
-            self._values[variable["name"]] = self._first_value(variable)
+            name = variable["name"]
+            self.values[name] = chosen.get(name) or self._default(variable)
 
     def result(self, expression: Expression) -> list[dict[str, Any]]:
         """Return the result of an expression, without series that have only NaN.
@@ -73,8 +89,8 @@ class DashboardQueries:
         assert response["status"] == "success", f"{response['error']}: {expression}"
         return [series for series in response["data"]["result"] if _has_number(series)]
 
-    def _first_value(self, variable: dict[str, Any]) -> str:
-        """Return the first value, as Grafana does; or "all", if that is the default."""
+    def _default(self, variable: dict[str, Any]) -> str:
+        """Return the default, or the first value, as Grafana does; all of them if that is it."""
         expr = re.fullmatch(r"query_result\((.*)\)", variable["query"]["query"], re.DOTALL)[1]
         response = self._query(expr, instant=True)
         assert response["status"] == "success", f"{response['error']}: variable {variable['name']}"
@@ -83,14 +99,17 @@ class DashboardQueries:
         values = [match[1] for match in matches if match]
         if not values:
             self.empty_variables.append(variable["name"])
-        return variable.get("allValue") or (values[0] if values else "")
+        default = "".join(variable.get("current", {}).get("value", ""))
+        if default == "$__all":
+            return "|".join(values)
+        return default if default in values else (values[0] if values else "")
 
     def _query(self, expr: str, *, instant: bool) -> Any:
-        query = re.sub(r"\$\{?(\w+)\}?", lambda match: self._values[match[1]], expr)
+        query = re.sub(r"\$\{?(\w+)\}?", lambda match: self.values[match[1]], expr)
         if instant:
             path, params = "query", {"query": query, "time": self._end}
         else:
-            times = {"start": self._start, "end": self._end, "step": STEP_SECONDS}
+            times = {"start": self._start, "end": self._end, "step": self._step}
             path, params = "query_range", {"query": query, **times}
         return httpx.get(f"{self._url}/api/v1/{path}", params=params, timeout=30).json()
 

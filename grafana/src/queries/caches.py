@@ -1,7 +1,7 @@
 """Requests and hits of each cache layer."""
 
-from grafana.src.queries.load import counter_rate
-from grafana.src.queries.selection import K6_WINDOW, WINDOW
+from grafana.src.queries.counters import counter_rate, scraped_rate
+from grafana.src.queries.selection import LIKE_SERVICES, WINDOW
 from load_lab.metrics.queries import (
     CACHE_DURATION,
     CACHE_STATUS,
@@ -18,15 +18,15 @@ DATABASE = 'datname="hotel"'
 
 def nginx_hit_ratio() -> str:
     """Return the hit ratio of the requests that used Nginx's cache."""
-    lookups = f'sum(rate(lab_nginx_requests_total{{cache!="-"}}[{WINDOW}])) > 0'
-    hits = f"sum(rate(lab_nginx_requests_total{{{_NGINX_HITS}}}[{WINDOW}]))"
+    lookups = scraped_rate('lab_nginx_requests_total{cache!="-"}') + " > 0"
+    hits = scraped_rate(f"lab_nginx_requests_total{{{_NGINX_HITS}}}")
     return f"({hits} or 0 * ({lookups})) / ({lookups})"
 
 
 def backend_hit_ratio() -> str:
     """Return the hit ratio of the GETs that used a cache of the backend, by layer."""
-    lookups = f"sum by (layer) (rate(lab_cache_answers_total[{WINDOW}])) > 0"
-    hits = f'sum by (layer) (rate(lab_cache_answers_total{{outcome="hit"}}[{WINDOW}]))'
+    lookups = f"{backend_cache_lookups()} > 0"
+    hits = scraped_rate('lab_cache_answers_total{outcome="hit"}', "layer")
     return f"({hits} or 0 * ({lookups})) / ({lookups})"
 
 
@@ -38,46 +38,45 @@ def postgres_hit_ratio() -> str:
 
 
 def nginx_requests() -> str:
-    return f"sum(rate(lab_nginx_requests_total[{WINDOW}]))"
+    return scraped_rate("lab_nginx_requests_total")
 
 
 def upstream_requests() -> str:
     """Return requests/s that Nginx forwarded."""
-    return f"sum(rate(lab_nginx_upstream_seconds_count[{WINDOW}]))"
+    return scraped_rate("lab_nginx_upstream_seconds_count")
 
 
 def backend_requests() -> str:
     """Return requests/s that Django answered."""
-    return f'sum(rate(lab_http_requests_total{{service="backend"}}[{WINDOW}]))'
+    return scraped_rate('lab_http_requests_total{service="backend"}')
 
 
 def backend_cache_lookups() -> str:
-    return f"sum by (layer) (rate(lab_cache_answers_total[{WINDOW}]))"
+    return scraped_rate("lab_cache_answers_total", "layer")
 
 
 def builds(by: str = "") -> str:
     """Return bodies/s built from Postgres's rows."""
-    aggregation = f"sum by ({by})" if by else "sum"
-    return f"{aggregation}(rate(lab_body_builds_total[{WINDOW}]))"
+    return scraped_rate("lab_body_builds_total", by)
 
 
 def cache_statuses(tests: str) -> str:
     """Return responses/s by X-Cache-Status."""
-    return f"{counter_rate(CACHE_STATUS, tests, 'cache_status')} > 0"
+    return f"{counter_rate(CACHE_STATUS, tests, 'cache_status', LIKE_SERVICES)} > 0"
 
 
 def duration_by_status(tests: str) -> str:
-    return percentile_of(rate(CACHE_DURATION, tests, K6_WINDOW), 0.95, "cache_status")
+    return percentile_of(rate(CACHE_DURATION, tests, LIKE_SERVICES.duration), 0.95, "cache_status")
 
 
 def unseen_bookings(tests: str) -> str:
     """Return bookings/s that no page showed within the limit of the staleness probe."""
-    return counter_rate(STALENESS_UNSEEN, tests)
+    return counter_rate(STALENESS_UNSEEN, tests, window=LIKE_SERVICES)
 
 
 def staleness(tests: str, quantile: float) -> str:
     """Return the age of the pages that readers get, in seconds."""
-    return percentile_of(rate(STALENESS, tests, K6_WINDOW), quantile)
+    return percentile_of(rate(STALENESS, tests, LIKE_SERVICES.duration), quantile)
 
 
 def redis_memory() -> str:

@@ -1,6 +1,8 @@
 """Resource use of each service; most of it recorded by prometheus/rules/resources.yml."""
 
-from grafana.src.queries.selection import WINDOW
+from grafana.src.queries.counters import counter_rate
+from grafana.src.queries.runs import RUNNING
+from grafana.src.queries.selection import LIKE_SERVICES, WINDOW
 from load_lab.metrics.queries import REQUESTS, load, rate, total
 
 CPU = "service:cpu_cores:rate"
@@ -12,14 +14,28 @@ NETWORK = "service:network_bytes:rate"
 DISK = "service:disk_bytes:rate"
 THROTTLED = "service:cpu_throttled:ratio"
 
+# Services that measure: one line in the panels.
+_MEASURING = (
+    "generator-metrics|prometheus|push-gate|grafana|alloy|docker-socket|(.+-)?exporters?|"
+    "backend-metrics|mtail"
+)
 # Services that contribute to a response.
 _TARGET_SERVICES = "nginx|backend|redis|postgres"
 
 
+def of_services(recorded: str, matchers: str = "") -> str:
+    """Return a recorded metric by service; those that measure as one."""
+    measuring = f'sum({recorded}{{service=~"{_MEASURING}"{matchers}}})'
+    others = f'{recorded}{{service!~"{_MEASURING}"{matchers}}}'
+    return f'{others} or label_replace({measuring}, "service", "measuring", "", "")'
+
+
 def cpu_per_request(tests: str) -> str:
-    """Return CPU seconds per response, for each service of the target."""
-    responses = total(rate(REQUESTS, load(tests), WINDOW))
-    return f'{CPU}{{service=~"{_TARGET_SERVICES}"}} / on () group_left () ({responses} > 0)'
+    """Return CPU seconds per response, for each service of the target, while a test runs."""
+    responses = counter_rate(REQUESTS, load(tests), window=LIKE_SERVICES)
+    ran = f"({RUNNING}{{{tests}}} and {RUNNING} offset {LIKE_SERVICES.duration})"
+    cores = f'{CPU}{{service=~"{_TARGET_SERVICES}"}}'
+    return f"{cores} / on () group_left () ({responses} > 0) and on () {ran}"
 
 
 # CPUs of each side, which its services share.
@@ -42,13 +58,24 @@ def select_direction(recorded: str, direction: str) -> str:
     return f'{recorded}{{direction="{direction}"}}'
 
 
+def disk(direction: str) -> str:
+    bytes_ = of_services(DISK, f',direction="{direction}"')
+    return f"({bytes_}) > 0"
+
+
+_SMALL_SHARE = 0.005
+
+
 def host_cpu() -> str:
-    """Return the machine's CPU time by mode, as a share of all CPUs."""
+    """Return the machine's CPU time by mode, as a share of all CPUs, without small ones."""
     seconds = rate("node_cpu_seconds_total", 'service="host",mode!="idle"', WINDOW)
     cpus = 'count(node_cpu_seconds_total{service="host",mode="idle"})'
-    return f"{total(seconds, 'mode')} / on () group_left () {cpus}"
+    return f"{total(seconds, 'mode')} / on () group_left () {cpus} > {_SMALL_SHARE}"
 
 
 def pressure(resource: str) -> str:
-    """Return the share of time in which at least one process waited for the resource."""
-    return f'rate(node_pressure_{resource}_waiting_seconds_total{{service="host"}}[{WINDOW}])'
+    """Return the share of time in which at least one process waited for the resource, unless it is
+    small.
+    """
+    counter = f'node_pressure_{resource}_waiting_seconds_total{{service="host"}}'
+    return f"rate({counter}[{WINDOW}]) > {_SMALL_SHARE}"

@@ -1,12 +1,13 @@
 """Whole runs: those with samples in the dashboard's range."""
 
 from load_lab.metrics import queries
+from load_lab.metrics.push import VERDICT_PERCENTILES
 from load_lab.metrics.queries import (
-    CHECKS,
     DURATION,
     IN_TIME,
     ITERATIONS_DROPPED,
     REQUESTS,
+    VIRTUAL_USERS,
     failed,
     load,
     percentile_of,
@@ -36,11 +37,13 @@ def total_in_time_ratio(tests: str, by: str = "") -> str:
     return f"{total(IN_TIME, load(tests), by)} / {total_requests(tests, by)}"
 
 
+def total_p95(tests: str) -> str:
+    """Return k6's own percentile once the lab pushed it; of several runs that of the histograms."""
+    of_k6 = f"max(last_over_time({VERDICT_PERCENTILES[0.95]}{{{tests}}}[$__range]))"
+    one = f"count(count by (testid) (last_over_time({VIRTUAL_USERS}{{{tests}}}[$__range]))) == 1"
+    return f"{of_k6} and on () ({one}) or on () {total_percentile(tests, 0.95)}"
+
+
 def total_percentile(tests: str, quantile: float, by: str = "") -> str:
     # Prometheus 2.42 has last_over_time() only for floats; this loses the first push of a run.
     return percentile_of(f"increase({DURATION}{{{load(tests)}}}[$__range])", quantile, by)
-
-
-def checks(tests: str) -> str:
-    """Return the share of checks that passed in each whole run; the lowest of the runs."""
-    return f"min by (check) (last_over_time({CHECKS}{{{tests}}}[$__range]))"
