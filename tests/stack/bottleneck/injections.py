@@ -396,7 +396,7 @@ def on_target_cpus(engine, *argv, **options):
 
 
 @contextmanager
-def small_disk(folder, size="4m", user=None):
+def small_disk(folder, size="8m", user=None):
     """Mount an empty file system there, of which a load needs more."""
     folder.mkdir(parents=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]

@@ -55,7 +55,7 @@ _SERVICE = "python"
 _DEAD = "127.0.0.99"
 _RESOLVED_BY = ("unshare", "--mount", "sh", "-c")
 _WITH_RESOLVER = 'mount --bind "$0/resolv.conf" /etc/resolv.conf && exec "$@"'
-_COMPRESS = "gzip on; gzip_comp_level 9; gzip_types application/json;"
+_COMPRESS = "gzip on; gzip_comp_level 7; gzip_types application/json;"
 _ONE_AT_A_TIME = "proxy_cache pages; proxy_cache_lock on;"
 
 _Start = Callable[[Any, Path], AbstractContextManager[Target]]
@@ -102,7 +102,7 @@ BUSY_NGINX = {
         App("answer", PROCESSES, nginx=_COMPRESS).start,
         (causes.cpu_of("cache"), causes.NGINX_CPU, causes.CLIENTS),
         (causes.SLOTS, causes.PROCESS_LOCK, causes.EVENT_LOOP, *_ONE, *_DATABASES),
-        {"rate": 20},
+        {"rate": 40},
     ),
     "an Nginx with a quota": Case(
         _with(large_lists_behind_a_slow_nginx),
