@@ -407,7 +407,8 @@ def small_disk(folder, size="8m", user=None):
             shutil.chown(folder, user)
         yield
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        # Sessions of Postgres may still have files open.
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @contextmanager
