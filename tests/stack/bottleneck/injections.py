@@ -6,6 +6,7 @@ import secrets
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -20,6 +21,7 @@ import redis
 
 from load_lab.machine.cpus import choose_cpus
 from load_lab.settings import LOOPBACK
+from load_lab.stack.native.services.start_order import postgres_user
 from load_lab.stack.native.supervision import port_is_open, wait_for
 from load_lab.targets.target import PlainServer
 from tests.support.little_disk import little_tablespace
@@ -392,14 +394,81 @@ def blocked_event_loop(engine, folder):
     """Yield a target of another server, whose coroutine sleeps."""
     (folder / "sleeping.py").write_text(_SLEEPING)
     port = free_port()
-    argv = [
-        *("taskset", "-c", choose_cpus(engine.settings()).target, sys.executable, "-m", "uvicorn"),
-        *("sleeping:answer", "--app-dir", str(folder), "--port", str(port), "--no-access-log"),
-    ]
-    with subprocess.Popen(argv) as server:
+    argv = [sys.executable, "-m", "uvicorn", "sleeping:answer", "--app-dir", str(folder)]
+    with on_target_cpus(engine, *argv, "--port", str(port), "--no-access-log") as server:
+        wait_for(lambda: port_is_open(LOOPBACK, port), seconds=20, what="uvicorn")
+        pids = {"target": server.pid}
+        yield PlainServer("sleeping", f"http://{LOOPBACK}:{port}", "a test's", pids)
+
+
+@contextmanager
+def on_target_cpus(engine, *argv, **options):
+    """Yield a program's process; end it after the block."""
+    cpus = choose_cpus(engine.settings()).target
+    with subprocess.Popen(["taskset", "-c", cpus, *argv], **options) as process:
         try:
-            wait_for(lambda: port_is_open(LOOPBACK, port), seconds=20, what="uvicorn")
-            pids = {"target": server.pid}
-            yield PlainServer("sleeping", f"http://{LOOPBACK}:{port}", "a test's", pids)
+            yield process
         finally:
-            server.terminate()
+            process.terminate()
+
+
+@contextmanager
+def small_disk(folder, size="8m", user=None):
+    """Mount an empty file system there, of which a load needs more."""
+    folder.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount file systems")
+    try:
+        if user:
+            shutil.chown(folder, user)
+        yield
+    finally:
+        # Sessions of Postgres may still have files open.
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@contextmanager
+def dead_resolver(folder, host):
+    """Write the settings of a resolver that waits a second for a DNS server on this host."""
+    (folder / "resolv.conf").write_text(f"nameserver {host}\noptions timeout:1 attempts:1\n")
+    yield
+
+
+_MORE_BYTES = 32_768
+
+
+@contextmanager
+def full_disk_of_postgres(engine):
+    """Let Postgres store some bookings more, then none: their table is on a disk of its own."""
+    (size,) = engine.sql("hotel", "SELECT pg_table_size('hotels_booking')")
+    with tempfile.TemporaryDirectory() as name:
+        # Postgres's user must be able to enter it.
+        Path(name).chmod(0o755)
+        disk = Path(name) / "disk"
+        with small_disk(disk, str(int(size) + _MORE_BYTES), postgres_user()):
+            engine.sql(
+                "hotel",
+                f"CREATE TABLESPACE small LOCATION '{disk}'",
+                "ALTER TABLE hotels_booking SET TABLESPACE small",
+            )
+            try:
+                yield
+            finally:
+                engine.sql(
+                    "hotel",
+                    "ALTER TABLE hotels_booking SET TABLESPACE pg_default",
+                    "DROP TABLESPACE small",
+                )
+
+
+@contextmanager
+def large_lists_behind_a_slow_nginx(engine):
+    """Let a list have 4 MB, more than Nginx's buffers, and Nginx use a twentieth of a CPU."""
+    change = "UPDATE hotels_hotel SET description = {}"
+    engine.sql("hotel", change.format("description || repeat('-', 1000000)"))
+    try:
+        with cpu_quota(engine, service="nginx", cpus=0.05):
+            yield
+    finally:
+        engine.sql("hotel", change.format("rtrim(description, '-')"))

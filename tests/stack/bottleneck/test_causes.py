@@ -48,6 +48,7 @@ from tests.stack.bottleneck.injections import (
     shared_redis_with_a_quota,
     slow_redis,
 )
+from tests.stack.bottleneck.recording import record
 
 # These tests load the machine, one cause after the other.
 pytestmark = [pytest.mark.alone, pytest.mark.machine(part="causes")]
@@ -292,6 +293,7 @@ def _check(engine, case):
 
 def _check_cause(single_run, case):
     result = single_run.result
+    record(single_run, [each for each in (case.cause, case.or_cause) if each])
     found = result.bottleneck
     shown = "\n".join(["", result.verdict, *bottleneck_lines(found), str(found)])
     print(shown)
@@ -393,6 +395,7 @@ def test_one_of_two_equal_limits_is_not_proven(stack, tmp_path):
 def _hold(stack, **load):
     load = Load("hold", duration="12s", testid=new_testid("cause"), **load)
     single_run = run_once(stack, ReferenceApp(stack), load, Bounds(), quiet=True)
+    record(single_run)
     assert single_run.result.outcome == "held", single_run.result.verdict
     shutil.rmtree(ROOT / single_run.files["folder"])
     return single_run.result
