@@ -103,6 +103,7 @@ class K6Loads:
 
     def __post_init__(self) -> None:
         self._sent, self._cpu_bound = 0, False
+        self._alone: float | None = None
         cpus = choose_cpus(settings_of(self.engine))
         self._target_cpus = 0 if cpus.shared else len(cpu_numbers(cpus.target))
         self._ready_seconds = min(self._time_ready() for _ in range(3))
@@ -119,6 +120,7 @@ class K6Loads:
         requests = summary.value("http_reqs", "count")
         if not requests:
             raise LabError(f"The target answered no request. See {run.folder}.")
+        self._alone = summary.value("http_req_duration", "avg") / 1000
         failed = summary.value("http_req_failed", "passes")
         late = requests - failed - summary.value("lab_answers_in_time", "count")
         median = summary.value("http_req_duration", "p(50)") / 1000
@@ -231,6 +233,7 @@ class K6Loads:
         facts = Facts(
             saturated=seen,
             p95_limit=self.slo.p95_seconds,
+            alone=self._alone,
             limited_by=Limit.GENERATOR if timeline.generator_full else Limit.TARGET,
             rejections={**timeline.run.rejections, "limit": self._too_many_requests(timeline)},
             logged=timeline.run.logged,

@@ -65,6 +65,14 @@ POOL: Final = Cause("connection pool", "a larger pool: LAB_DB_POOL")
 PROCESS_LOCK: Final = Cause(
     "a lock or a queue inside the server's processes", "see which: py-spy dump"
 )
+FILE_LOCK: Final = Cause(
+    "a lock of a file", "shorter work under it, or more files; more workers do not help"
+)
+DISK: Final = Cause("disk of the server", "fewer or smaller reads and writes, or a quicker disk")
+SERIAL: Final = Cause(
+    "something in the app that serves one request at a time",
+    "find it: py-spy dump; more workers do not help",
+)
 # Nothing is named by it.
 UNSEEN: Final = Cause(
     "not visible: what requests wait for inside the server", "see which: py-spy dump"

@@ -1,56 +1,41 @@
 """Name what limits a target, with the evidence; or say that it is not clear.
 
-The order: what makes the run void; errors, by who refused; then the place where requests spend most
-of their time in the server, the innermost first: full workers and a full accept queue are behind
-every other cause, so they show that there is one, and not which.
+Full workers and a full accept queue are behind every other cause, so they show that there is one,
+and not which: it is where requests spend most of their time.
 """
 
 from typing import Any
 
-from load_lab.diagnosis import causes
+from load_lab.diagnosis import causes, conditions
 from load_lab.diagnosis.causes import Cause
 from load_lab.diagnosis.evidence import headline, workers
 from load_lab.diagnosis.facts import Facts
 from load_lab.diagnosis.logged import SYMPTOMS, logged_causes, logged_texts
-from load_lab.diagnosis.overriding import is_shed, overriding_causes
-from load_lab.diagnosis.period import FULL_SLOTS, Period
-from load_lab.diagnosis.ranking import are_processes_full, ranking
-from load_lab.diagnosis.split import Split, split_of
+from load_lab.diagnosis.prediction import predicted_rate
+from load_lab.diagnosis.rules import rule_at, rule_of_run
 from load_lab.results.bottleneck import Candidate, Diagnosis
 from load_lab.results.limit import Limit
 
 _MIN_LOOKS = 20
 # By this factor the first cause leads the second; with less, both are named.
 _CLOSE = 1.3
-# Of a request's demand, what remains in any case when it wakes no CPU: a short request needs little
-# of what was in the caches.
-_LEAST_AWAKE = 2 / 3
+# Of a request's time: less is not worth a line.
+_LEAST_SHARE = 0.02
 
 
 def diagnose(facts: Facts) -> Diagnosis:
     """Return the diagnosis of a run that exceeded a limit."""
-    split = split_of(facts.saturated, facts.slots)
-    times = split.milliseconds(facts.saturated.answered)
-    seen = Diagnosis(
+    times = facts.split.milliseconds(facts.saturated.answered)
+    rule = rule_of_run(facts)
+    found = _of_run(rule.cause_of(facts), rule.text(facts, "process")) if rule else _by_place(facts)
+    prediction = predicted_rate(facts, found.get("cause"))
+    return Diagnosis(
         split_ms={place: round(ms, 1) for place, ms in times.items()},
-        predicted_rate=predicted_rate(facts),
+        predicted_rate=prediction.rate,
+        not_predicted=prediction.why,
         unseen=facts.unseen,
+        **found,
     )
-    certain = next(overriding_causes(facts), None)
-    if certain is None:
-        return seen.model_copy(update=_by_split(facts, split))
-    return seen.model_copy(update=_of_cause(*certain))
-
-
-def _of_cause(cause: Cause, evidence: str) -> dict[str, Any]:
-    return {
-        "cause": cause.name,
-        "certainty": "likely",
-        "headline": cause.name,
-        "evidence": (evidence,),
-        "remedy": cause.remedy,
-        "candidates": (Candidate(name=cause.name, share=1.0, evidence=evidence),),
-    }
 
 
 def limit_with(found: Diagnosis | None, limit: Limit) -> Limit:
@@ -63,7 +48,35 @@ def limit_with(found: Diagnosis | None, limit: Limit) -> Limit:
     return Limit.OTHERS if is_taken and limit != Limit.GENERATOR else limit
 
 
-def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
+def ranking(facts: Facts) -> list[Candidate]:
+    """Return the causes by their share of the time of a request, the largest first, each with the
+    evidence of its largest place.
+    """
+    shares, texts = dict[str, float](), dict[str, str]()
+    for place in sorted(facts.split.places, key=facts.split.share, reverse=True):
+        rule = rule_at(facts, place)
+        name = rule.cause_of(facts).name
+        shares[name] = shares.get(name, 0.0) + facts.split.share(place)
+        texts.setdefault(name, rule.text(facts, place))
+    return [
+        Candidate(name=name, share=round(share, 3), evidence=texts[name])
+        for name, share in sorted(shares.items(), key=lambda item: -item[1])
+        if share > _LEAST_SHARE
+    ]
+
+
+def _of_run(cause: Cause, evidence: str) -> dict[str, Any]:
+    return {
+        "cause": cause.name,
+        "certainty": "likely",
+        "headline": cause.name,
+        "evidence": (evidence,),
+        "remedy": cause.remedy,
+        "candidates": (Candidate(name=cause.name, share=1.0, evidence=evidence),),
+    }
+
+
+def _by_place(facts: Facts) -> dict[str, Any]:
     """Return the fields of the diagnosis by where requests spend their time."""
     if facts.saturated.looks < _MIN_LOOKS:
         looks = facts.saturated.looks
@@ -72,33 +85,36 @@ def _by_split(facts: Facts, split: Split) -> dict[str, Any]:
         }
     if not _is_seen(facts):
         return {"headline": causes.UNSEEN.name, "remedy": causes.UNSEEN.remedy}
-    if _fails_without_a_queue(facts, split):
+    if conditions.fails_without_a_queue(facts):
         return _of_errors(facts)
-    found = ranking(facts, split)
+    found = ranking(facts)
     if not found:
         return {"headline": "not clear: no part of the target was full", "certainty": "unclear"}
     if found[0].name == causes.UNSEEN.name:
         return {
             "headline": causes.UNSEEN.name,
-            "evidence": (*workers(facts, split), found[0].evidence),
+            "evidence": (*workers(facts), found[0].evidence),
             "remedy": causes.UNSEEN.remedy,
             "candidates": tuple(found),
         }
+    return _named(facts, found)
+
+
+def _named(facts: Facts, found: list[Candidate]) -> dict[str, Any]:
     first, *others = found
     close = [one for one in others[:1] if first.share < _CLOSE * one.share]
-    if not close and _may_lack_users(facts):
+    if not close and conditions.may_lack_users(facts):
         dropped = f"{facts.saturated.dropped:.1f} dropped iterations per second"
         close = [Candidate(name=causes.VIRTUAL_USERS.name, share=first.share, evidence=dropped)]
     # Its text has the threads, and the workers of a server that is not known are a guess.
-    busy = () if first.name == causes.EVENT_LOOP.name else workers(facts, split)
-    evidence = [*busy, first.evidence, *(one.evidence for one in close)]
+    busy = () if first.name == causes.EVENT_LOOP.name else workers(facts)
     return {
         "cause": first.name,
         "certainty": "unclear" if close else "likely",
         "headline": f"not clear: {first.name}, or {close[0].name}"
         if close
-        else headline(first.name, split),
-        "evidence": tuple(evidence),
+        else headline(first.name, facts),
+        "evidence": (*busy, first.evidence, *(one.evidence for one in close)),
         "remedy": causes.remedy_of(first.name),
         "candidates": tuple(found),
     }
@@ -108,7 +124,7 @@ def _of_errors(facts: Facts) -> dict[str, Any]:
     """Return the fields of the diagnosis of errors that no part of the target explains."""
     began, status, logged = facts.began, facts.unloaded, logged_texts(facts)
     if symptom := next(logged_causes(facts, SYMPTOMS), None):
-        return _of_cause(*symptom)
+        return _of_run(*symptom)
     if began:
         what = (
             f"errors began at one moment, {began.after:.0f} s into the load, at {began.operations} "
@@ -128,56 +144,8 @@ def _of_errors(facts: Facts) -> dict[str, Any]:
     return {**fields, "evidence": logged, "is_no_limit": True}
 
 
-def _fails_without_a_queue(facts: Facts, split: Split) -> bool:
-    """Return whether requests fail, nobody refused them, and nothing is full: by a bug, a token
-    that expired, or a limit that is not seen. Shedding has a cause behind it.
-    """
-    is_full = (
-        facts.saturated.has_full_cpu
-        or are_processes_full(facts)
-        or split.waiting >= 1
-        or (facts.slots is not None and split.busy >= FULL_SLOTS * facts.slots)
-    )
-    return facts.by_errors and not is_shed(facts) and not is_full
-
-
-def _may_lack_users(facts: Facts) -> bool:
-    """Return whether the load had too few virtual users for a server whose limits are not known."""
-    seen = facts.saturated
-    return facts.slots is None and seen.dropped > 0 and not seen.has_full_cpu
-
-
 def _is_seen(facts: Facts) -> bool:
     """Return whether it is known where requests are, or who uses full CPUs."""
     seen = facts.saturated
     states = sum(count for state, count in seen.threads.items() if state != "unknown")
     return seen.in_flight is not None or states > 0 or seen.has_full_cpu
-
-
-def predicted_rate(facts: Facts) -> float | None:
-    """Return the rate at which the busiest resource is full, by the utilization law: demand is busy
-    share × servers ÷ throughput, and does not change with the load, but for the CPU time that
-    waking adds while CPUs sleep between requests.
-    """
-    calm = facts.half
-    if calm is None or not calm.answered:
-        return None
-    resources = [
-        (facts.cpus, facts.cpus * calm.cpu.target),
-        (facts.processes, calm.server_cpu),
-        (facts.slots, calm.in_flight),
-    ]
-    rates = [
-        servers / _demand_awake(facts, calm, busy / calm.answered)
-        for servers, busy in resources
-        if servers and busy
-    ]
-    return round(min(rates), 2) if rates else None
-
-
-def _demand_awake(facts: Facts, calm: Period, demand: float) -> float:
-    """Return the demand of a request that finds its CPU awake. k6 spaces requests evenly, so
-    each of them wakes a CPU, unless these are too busy to sleep for long.
-    """
-    asleep = min(1.0, 2 * (1 - calm.cpu.target))
-    return max(demand - asleep * facts.wake, _LEAST_AWAKE * demand)

@@ -6,6 +6,7 @@ from statistics import fmean
 
 from load_lab.machine.cpu_use import CpuUse, busy_between
 from load_lab.machine.observation import Signals
+from load_lab.machine.threads import ThreadState
 from load_lab.metrics.windows import WINDOW_SECONDS, Window
 
 # Of the target's CPUs, and of worker slots.
@@ -29,8 +30,13 @@ class Period:
     # Of those in flight, seen in the server; at most.
     in_server: float | None = None
     threads: dict[str, float] = field(default_factory=dict)
+    active: float = 0.0
+    working: float = 0.0
+    blocked: float = 0.0
     sessions: dict[str, float] = field(default_factory=dict)
     awaited: dict[str, float] = field(default_factory=dict)
+    files: dict[str, float] = field(default_factory=dict)
+    locked: dict[str, float] = field(default_factory=dict)
     sent: dict[str, float] = field(default_factory=dict)
     server_cpu: float = 0.0
     busiest: float = 0.0
@@ -44,6 +50,14 @@ class Period:
 
     def session(self, state: str) -> float:
         return self.sessions.get(state, 0.0)
+
+    def thread(self, *states: ThreadState) -> float:
+        return sum(self.threads.get(state, 0.0) for state in states)
+
+    @property
+    def workers(self) -> float:
+        """Return the threads that had something to do, and did not wait for requests."""
+        return max(self.active - self.thread("loop", "unknown"), 0.0)
 
     @property
     def has_full_cpu(self) -> bool:
@@ -121,6 +135,8 @@ def period_between(
         threads=_means(seen, lambda one: one.threads),
         sessions=_means([one for one in seen if one.sessions], lambda one: one.sessions),
         awaited=_means(seen, lambda one: one.awaited),
+        files=_means(seen, lambda one: one.files),
+        locked=_means(seen, lambda one: one.locked),
         sent=_means(seen, lambda one: one.sent),
         throttled=_means(seen, lambda one: one.throttled),
         killed=_means(seen, lambda one: one.killed),
@@ -134,7 +150,12 @@ def period_between(
 
 _PLAIN = {
     "server_cpu": "cpu",
-    **{name: name for name in ("busiest", "waited", "faults", "retransmits")},
+    **{
+        name: name
+        for name in (
+            *("active", "working", "blocked", "busiest", "waited", "faults", "retransmits"),
+        )
+    },
 }
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
-from load_lab.diagnosis.diagnosis import predicted_rate
 from load_lab.diagnosis.facts import Facts, worker_slots
 from load_lab.diagnosis.period import Period, period_between, rates_between
+from load_lab.diagnosis.prediction import Prediction, predicted_rate
 from load_lab.metrics.windows import ERRORS, WINDOW_SECONDS, Bounds, Window
 from load_lab.results.failures import LOADLESS, advice
 from load_lab.results.result import ErrorStart, Result
@@ -17,6 +17,8 @@ from load_lab.settings import Settings
 _QUIET = (0.2, 0.6)
 # Several windows, whose ends are counts of the requests in flight.
 _EARLY_SECONDS = 10
+# Windows, which begin a second apart; and of a window's mean.
+_LATER, _STEADY = 3, 1.3
 # Cores of a process that can't use more than one; of another one they say nothing.
 _FULL_PROCESS, _ONE_CPU = 0.85, 1.1
 # Of the operations, for errors of all; and of p95 before them.
@@ -41,6 +43,9 @@ def facts_of(
     # The first requests of a new process may be late without a queue; then quick ones follow.
     until = [w for w in result.windows if w.end <= decisive.start + WINDOW_SECONDS]
     p95 = min((w.p95_ms for w in until if w.p95_ms is not None), default=None)
+    # A journey has several requests.
+    is_journey = result.unit == "iterations"
+    alone = None if is_journey else seconds_alone(result.windows, decisive.start)
     return Facts(
         saturated=saturated,
         begin=_period(result, 0, result.windows[0].end, counted=False),
@@ -48,6 +53,7 @@ def facts_of(
         half=_quiet(result, decisive.rate),
         p95_limit=bounds.p95_ms / 1000,
         first_p95=None if p95 is None else p95 / 1000,
+        alone=alone,
         limited_by=result.limited_by,
         observed=result.target is None or result.target.observed,
         rejections={**rejections, "limit": result.statuses.get(TOO_MANY_REQUESTS, 0)},
@@ -61,6 +67,20 @@ def facts_of(
         **limits_of(url, settings, saturated),
         **_waking(result),
     )
+
+
+def seconds_alone(windows: Sequence[Window], until: float) -> float | None:
+    """Return how long a request takes without a queue: the least mean of a window before `until`
+    without errors of which a later one is as quick. Where a queue grows from the beginning on,
+    nobody knows.
+    """
+    means = [
+        (w.mean_ms, later.mean_ms)
+        for w, later in zip(windows, windows[_LATER:], strict=False)
+        if w.end <= until + WINDOW_SECONDS and not w.error_ratio
+    ]
+    steady = [mean for mean, later in means if mean and later and later <= _STEADY * mean]
+    return min(steady) / 1000 if steady else None
 
 
 def began_at_once(result: Result) -> ErrorStart | None:
@@ -124,15 +144,13 @@ def _end_of_break(windows: Sequence[Window], start: float) -> float:
     return max((window.end for window in after), default=start)
 
 
-def expected_capacity(result: Result, settings: Settings) -> float | None:
-    """Return the rate at which the busiest resource would be full, by a load that held; None if too
-    little was seen.
-    """
+def expected_capacity(result: Result, settings: Settings) -> Prediction:
+    """Return the rate at which the busiest resource would be full, by a load that held."""
     if result.prometheus is None or not result.windows:
-        return None
+        return Prediction()
     seen = _period(result, WINDOW_SECONDS, result.windows[-1].end, counted=False)
     if seen is None:
-        return None
+        return Prediction()
     url = result.target.url if result.target else ""
     limits = known_limits(url, settings)
     return predicted_rate(Facts(seen, half=seen, **limits, **_waking(result)))
@@ -163,16 +181,11 @@ def known_limits(url: str, settings: Settings) -> dict[str, Any]:
 
 
 def _seen_limits(seen: Period) -> dict[str, int]:
-    """Return the slots and processes of a server whose settings are not known: it works on as many
-    requests as are seen in it while others wait to be accepted; and in as many processes as use the
-    same CPU time as a full one, of which Python uses one CPU.
+    """Return the processes of a server whose settings are not known: as many as use the same CPU
+    time as a full one, of which Python uses one CPU.
     """
-    limits = {}
-    if seen.in_server and seen.queued and seen.queued >= 1:
-        limits["slots"] = max(round(seen.in_server), 1)
-    if _FULL_PROCESS <= seen.busiest <= _ONE_CPU:
-        limits["processes"] = round(seen.server_cpu / seen.busiest)
-    return limits
+    is_full = _FULL_PROCESS <= seen.busiest <= _ONE_CPU
+    return {"processes": round(seen.server_cpu / seen.busiest)} if is_full else {}
 
 
 def _quiet(result: Result, rate: float) -> Period | None:

@@ -4,7 +4,7 @@ how the time of one request is spent (Little's law).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from load_lab.diagnosis.period import FULL_SLOTS, Period
 from load_lab.machine.observation import POSTGRES, SessionState
@@ -19,6 +19,9 @@ Place = Literal[
     "process",
     "clients",
     "sleep",
+    "file",
+    "disk",
+    "other",
     "network",
     "redis",
     "outside",
@@ -39,6 +42,9 @@ TITLES: dict[str, str] = {
     "process": "waits inside the server: lock, pool, queue",
     "clients": "between the clients and the server, in the network or Nginx",
     "sleep": "sleeps",
+    "file": "waits for a lock of a file",
+    "disk": "waits for the disk",
+    "other": "waits in another call of the kernel",
     "network": "in the network to and from Postgres",
     "postgres": "at Postgres, or on the way",
     "redis": "at Redis",
@@ -68,6 +74,15 @@ _OF_POSTGRES: dict[SessionState, Place] = {
     "internal": "postgres internal",
     "sleep": "postgres sleep",
 }
+COMPUTING: Final[tuple[Place, ...]] = ("cpu", "cpu wait", "postgres cpu")
+LOCKS: Final[tuple[Place, ...]] = (
+    "postgres lock",
+    "postgres table",
+    "postgres advisory",
+    "postgres wal",
+)
+# Places that are states of threads.
+_OF_THREADS: Final = ("sleep", "file", "disk", "other")
 
 
 @dataclass(frozen=True)
@@ -82,7 +97,7 @@ class Split:
 
     @property
     def total(self) -> float:
-        return self.busy + self.places.get("clients", 0.0)
+        return sum(self.places.values())
 
     def share(self, *places: Place) -> float:
         return sum(self.places.get(place, 0.0) for place in places) / max(self.total, 1e-9)
@@ -96,21 +111,18 @@ def split_of(period: Period, slots: int | None) -> Split:
     """Return where the requests were; `slots` is how many the server works on at once, if that is
     limited.
     """
-    outside, sleep = period.threads.get("outside", 0.0), period.threads.get("sleep", 0.0)
     busy, waiting, between = _busy(period, slots)
     places: dict[Place, float] = {"cpu": period.server_cpu, "cpu wait": period.waited}
     places |= _postgres(period)
-    others = {name: n for name, n in period.awaited.items() if name != POSTGRES}
-    places["redis"] = others.pop("redis", 0.0)
-    known = sum(n for place, n in places.items() if not place.startswith("cpu"))
-    places["outside"] = sum(others.values())
-    places["sleep"] = sleep
-    more = max(outside - known - places["outside"], 0.0)
+    places["redis"] = period.awaited.get("redis", 0.0)
+    others = (n for name, n in period.awaited.items() if name not in (POSTGRES, "redis"))
+    places["outside"] = sum(others)
+    places["clients"] = period.thread("sending")
+    for state in _OF_THREADS:
+        places[state] = period.thread(state)
     places = _at_most(places, busy)
-    # Threads that wait for something unknown; or, where each client has a thread, for its client.
-    places["outside"] += min(more, busy - sum(places.values()))
     places["process"] = max(busy - sum(places.values()), 0.0)
-    places["clients"] = between
+    places["clients"] += between
     return Split(places, busy, waiting)
 
 
@@ -120,7 +132,7 @@ def _busy(period: Period, slots: int | None) -> tuple[float, float, float]:
     """
     queued = period.queued or 0.0
     if period.in_flight is None:
-        seen = sum(period.threads.get(name, 0.0) for name in ("running", "outside", "sleep"))
+        seen = period.thread("running", "outside", "sending", *_OF_THREADS)
         return max(seen, period.server_cpu), queued, 0.0
     between = _between(period, slots)
     inside = period.in_flight - between

@@ -32,6 +32,8 @@ def explanation(document: dict[str, Any]) -> RenderableType:
         if document["expected_capacity"]:
             expected = rate(document["expected_capacity"])
             lines.append(f"Predicted: the busiest resource is full at about {expected}/s.")
+        elif document["not_predicted"]:
+            lines.append(f"Not predicted: {document['not_predicted']}.")
         lost = [f"[dim]not seen:[/dim] {escape(each)}" for each in document["unseen"]]
         return Group(f"[bold]{escape(document['verdict'])}[/bold]", *map(escape, lines), *lost)
     found = Diagnosis.model_validate(document["bottleneck"])
@@ -90,5 +92,7 @@ def _rest(document: dict[str, Any], found: Diagnosis) -> Iterator[str]:
         measured = f"; it broke at {rate(broke)}/s" if broke else ""
         predicted = rate(found.predicted_rate)
         yield f"predicted from the quiet part of the load: {predicted}/s{measured}"
+    elif found.not_predicted:
+        yield f"not predicted: {escape(found.not_predicted)}"
     for lost in document["unseen"]:
         yield f"[dim]not seen:[/dim] {escape(lost)}"

@@ -6,6 +6,7 @@ from typing import Any
 
 from load_lab.capacity.measurement import search_result
 from load_lab.diagnosis import causes
+from load_lab.diagnosis.prediction import Prediction
 from load_lab.diagnosis.reading import expected_capacity, known_limits
 from load_lab.errors import UsageError
 from load_lab.experiments.run_folder import Store
@@ -33,14 +34,16 @@ class StoredLoad:
 def explanation(load: StoredLoad) -> dict[str, Any]:
     """Return the diagnosis of a load; `why` says why there is none."""
     result, found = load.result, load.result.bottleneck
-    expected = expected_capacity(result, load.settings) if result.outcome == "held" else None
+    held = result.outcome == "held"
+    expected = expected_capacity(result, load.settings) if held else Prediction()
     return {
         "testid": result.testid,
         "verdict": result.verdict,
         "broke_at": result.broke_at,
         "bottleneck": found.model_dump(mode="json") if found else None,
         "why": "" if found else _why_not(result),
-        "expected_capacity": expected,
+        "expected_capacity": expected.rate,
+        "not_predicted": expected.why,
         "unseen": result.unseen_signals,
     }
 

@@ -2,13 +2,14 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from load_lab.machine.control_groups import GroupEvents
 from load_lab.machine.sockets import Connection
 from load_lab.machine.threads import ThreadState, Use
+from load_lab.machine.waits import Waits
 
 # What a session of Postgres does. `cpu`: active without a wait event. `holder`: idle in a
 # transaction, so that it may hold locks. `lock`: waits for a row or a transaction; `table` and
@@ -32,6 +33,9 @@ POSTGRES, SERVER = "postgres", "server"
 # what requests wait for.
 LITTLE_WAIT = 0.15
 _STEP_SECONDS, _LOOKS = 0.1, 10
+# A thread that had no CPU for so long works on no request; one in a queue may wait for long.
+_IDLE_SECONDS = 60
+_MOST_NAMES = 8
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,14 @@ class Signals:
     """A second that ends `at` (Unix time), from `samples` looks.
 
     `in_flight`: requests in the server, `uncertain` more perhaps; `queued`: connections that it has
-    not accepted. `threads` and `sessions` by state, see processes.py and SessionState; empty if
-    none was seen. `awaited`: requests in flight at each dependency; `sent`: segments sent to it per
-    second. `cpu`, `busiest` (process) and `waited` (for a CPU) of the server's threads: seconds per
-    second. `throttled`, `killed`: by service, see GroupEvents; per second.
+    not accepted. `threads` and `sessions` by state, see threads.py and SessionState; empty if none
+    was seen. `active`: threads that ran in the last minute; `working` processes, and of them the
+    `blocked` ones, of which no thread waits for requests.
+    `awaited`: requests at each dependency and threads at other programs, `files`: threads at files,
+    by name; `locked`: for how much of the second the server had locked a file; `sent`: segments
+    sent to a dependency per second. `cpu`, `busiest` (process) and
+    `waited` (for a CPU) of the server's threads: seconds per second. `throttled`, `killed`: by
+    service, see GroupEvents; per second.
     """
 
     at: float
@@ -51,8 +59,13 @@ class Signals:
     queued: float | None = None
     uncertain: float = 0.0
     threads: dict[str, float] = field(default_factory=dict)
+    active: float = 0.0
+    working: float = 0.0
+    blocked: float = 0.0
     sessions: dict[str, float] = field(default_factory=dict)
     awaited: dict[str, float] = field(default_factory=dict)
+    files: dict[str, float] = field(default_factory=dict)
+    locked: dict[str, float] = field(default_factory=dict)
     sent: dict[str, float] = field(default_factory=dict)
     cpu: float = 0.0
     busiest: float = 0.0
@@ -67,44 +80,46 @@ class Signals:
 class Look:
     """What was seen at a moment; None where it is not visible."""
 
-    threads: Counter[ThreadState]
+    waits: Waits
+    locked: Collection[str] = ()
     sessions: Counter[SessionState] | None = None
     in_flight: int | None = None
     queued: int | None = None
     uncertain: int = 0
     connections: dict[str, list[Connection]] = field(default_factory=dict)
 
-    def awaited(self) -> dict[str, int]:
-        """Return the requests in flight at each dependency.
-
-        Where it is not certain which came last, a request or its response, there are as many
-        requests as threads that wait for another program.
+    def awaited(self) -> Counter[str]:
+        """Return the requests at each dependency: as many as connections that certainly await a
+        response, or threads that wait for it. An event loop has no thread for a request.
         """
         certain = {
             name: sum(one.awaits is True for one in connections)
             for name, connections in self.connections.items()
         }
-        more = max(self.threads["outside"] - sum(certain.values()), 0)
-        for name, connections in self.connections.items():
-            uncertain = min(sum(one.awaits is None for one in connections), more)
-            certain[name] += uncertain
-            more -= uncertain
-        return certain
+        return self.waits.awaited | Counter(certain)
+
+
+@dataclass
+class _Before:
+    """The last look at each connection, since its segments are counted from its opening; and when
+    each thread last ran.
+    """
+
+    connections: dict[bytes, Connection] = field(default_factory=dict)
+    ran: dict[int, float] = field(default_factory=dict)
 
 
 class Second:
-    """Collects the looks of a second; `before` has the last look at each connection, since its
-    segments are counted from its opening.
-    """
+    """Collects the looks of a second."""
 
     def __init__(
         self,
         use: Use,
         events: GroupEvents,
-        before: dict[bytes, Connection] | None = None,
+        before: _Before | None = None,
     ) -> None:
         self._began, self._use, self._events = time.monotonic(), use, events
-        self._before = before if before is not None else {}
+        self._before = before or _Before()
         self._looks: list[Look] = []
         self._sent: Counter[str] = Counter()
         self._retransmits = 0
@@ -121,13 +136,12 @@ class Second:
     def add(self, look: Look) -> None:
         self._looks.append(look)
         for name, connections in look.connections.items():
-            for number, each in enumerate(connections):
-                before = self._before.get(each.key)
+            for each in connections:
+                before = self._before.connections.get(each.key)
                 if before:
                     self._sent[name] += each.segments - before.segments
                     self._retransmits += each.retransmits - before.retransmits
-                    connections[number] = _in_transit(each, before)
-                self._before[each.key] = each
+                self._before.connections[each.key] = each
 
     def following(self, use: Use, events: GroupEvents) -> "Second":
         return Second(use, events, self._before)
@@ -148,9 +162,14 @@ class Second:
             in_flight=_mean([look.in_flight for look in self._looks]),
             queued=_mean([look.queued for look in self._looks]),
             uncertain=_mean([look.uncertain for look in self._looks]) or 0.0,
-            threads=_means([look.threads for look in self._looks], get_args(ThreadState)),
+            threads=_means([look.waits.threads for look in self._looks], get_args(ThreadState)),
+            active=self._active(use),
+            working=_mean([look.waits.working for look in self._looks]) or 0.0,
+            blocked=_mean([look.waits.blocked for look in self._looks]) or 0.0,
             sessions=_means(sessions, get_args(SessionState)),
-            awaited=_means([look.awaited() for look in self._looks], self._dependencies()),
+            awaited=_means_of_all([look.awaited() for look in self._looks]),
+            files=_means_of_all([look.waits.files for look in self._looks]),
+            locked=_means_of_all([dict.fromkeys(look.locked, 1) for look in self._looks]),
             sent={name: round(self._sent[name] / seconds, 2) for name in self._dependencies()},
             cpu=round(max(sum(shares), 0.0), 3),
             busiest=round(max(shares, default=0.0), 3),
@@ -161,16 +180,14 @@ class Second:
             retransmits=round(self._retransmits / seconds, 2),
         )
 
+    def _active(self, use: Use) -> int:
+        """Return how many threads ran in the last minute, under the load."""
+        now, ran = time.monotonic(), self._before.ran
+        ran |= {i: now for i, runs in use.runs.items() if runs > self._use.runs.get(i, 0)}
+        return sum(1 for i in use.runs if now - ran.get(i, 0.0) < _IDLE_SECONDS)
+
     def _dependencies(self) -> list[str]:
         return sorted({name for look in self._looks for name in look.connections})
-
-
-def _in_transit(now: Connection, before: Connection) -> Connection:
-    """Return the connection, uncertain if a response came since the look before and nothing was
-    sent: more of it may be on its way.
-    """
-    comes = now.received > before.received and now.segments == before.segments
-    return replace(now, awaits=None) if comes and not now.awaits else now
 
 
 def _means(counts: Sequence[Mapping[Any, int]], names: Iterable[str]) -> dict[str, float]:
@@ -181,6 +198,16 @@ def _means(counts: Sequence[Mapping[Any, int]], names: Iterable[str]) -> dict[st
         str(name): round(sum(count.get(name, 0) for count in counts) / len(counts), 3)
         for name in names
     }
+
+
+def _means_of_all(counts: Sequence[Mapping[str, int]]) -> dict[str, float]:
+    """Return the mean of each name; those after the first ones together, since a crawler waits for
+    a thousand hosts.
+    """
+    means = _means(counts, sorted({name for count in counts for name in count}))
+    largest = sorted(means.items(), key=lambda item: -item[1])
+    rest = sum(n for _, n in largest[_MOST_NAMES:])
+    return dict(largest[:_MOST_NAMES]) | ({"others": round(rest, 3)} if rest else {})
 
 
 def _rates(

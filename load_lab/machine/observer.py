@@ -14,18 +14,17 @@ from load_lab.machine import nginx_log
 from load_lab.machine.control_groups import ControlGroups
 from load_lab.machine.cpu_use import LOOK_AGAIN_SECONDS
 from load_lab.machine.cpus import bind
+from load_lab.machine.file_locks import FileLocks
 from load_lab.machine.logged_errors import NONE_LOGGED, LoggedErrors, logged_errors
 from load_lab.machine.logs import Lines, NewText
 from load_lab.machine.observation import SERVER, Look, Second, Signals
 from load_lab.machine.sessions import Sessions
 from load_lab.machine.sockets import Connection, TcpDiagnosis
 from load_lab.machine.threads import Processes
+from load_lab.machine.waits import Dependencies, SocketNames, Waits
 
 _END_SECONDS = 3
 _NGINX = "nginx"
-
-# By name: address and port of each; an empty address is any.
-Dependencies = Mapping[str, tuple[tuple[str, int], ...]]
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,8 @@ class SignalSampler:
             self._tcp = _open_tcp(self.watched.network_pids)
             if self._tcp:
                 opened.callback(self._tcp.close)
+            self._locks = FileLocks()
+            self._names = SocketNames(self._tcp, self.watched.server_ports)
             self._sessions = self._open_sessions()
             if self._sessions:
                 opened.callback(self._sessions.close)
@@ -138,7 +139,7 @@ class SignalSampler:
             )
         if not self._processes.pids:
             self.lost.append("threads (the processes of the server are not visible)")
-        elif not set(self._processes.states()) - {"unknown"}:
+        elif all(each.state == "unknown" for each in self._processes.threads()):
             self.lost.append("what threads wait for (only root may see it: run `lab` as root)")
 
     def _sample(self) -> None:
@@ -168,7 +169,9 @@ class SignalSampler:
             self._dependencies = {**self._dependencies, **self.watched.find_dependencies()}
 
     def _look(self) -> Look:
-        look = Look(self._processes.states())
+        look = Look(Waits(), self._locks.held(self._processes.pids))
+        with suppress(OSError):
+            look.waits = self._names.waits(self._processes.threads(), self._dependencies)
         if self._sessions:
             look.sessions = self._sessions.latest()
         if self._tcp and self.watched.server_ports:

@@ -19,6 +19,8 @@ from pathlib import Path
 
 _SOCK_DIAG, _BY_FAMILY, _DUMP, _DONE, _ERROR = 4, 20, 0x301, 3, 2
 _ESTABLISHED, _SYN_SENT, _CLOSE_WAIT, _LISTEN = 1, 2, 8, 10
+# This end has closed it: FIN_WAIT1 and 2, LAST_ACK, CLOSING.
+_CLOSED = (4, 5, 9, 11)
 _INFO = 2
 # unix_diag_req after nlmsghdr: family, protocol, padding; states, inode, what to show; cookie.
 _UNIX_REQUEST = struct.Struct("=IHHII BBH III 8s")
@@ -52,6 +54,18 @@ class Connection:
     received: int
 
 
+@dataclass(frozen=True)
+class End:
+    """A socket: what it is connected to, and its own port; an address or path, "" if it listens, or
+    is one of a pair. `closed`: by this end, after its last data.
+    """
+
+    peer: str
+    peer_port: int = 0
+    port: int = 0
+    closed: bool = False
+
+
 class TcpDiagnosis:
     """Asks the kernel about the network namespaces of processes; those in containers have another
     one, which only root sees. Raises OSError where it tells nothing, as in some sandboxes.
@@ -78,6 +92,17 @@ class TcpDiagnosis:
             for body in _dump(each, _ESTABLISHED, remote=port)
             if not address or _destination(body) == address
         ]
+
+    def ends(self) -> dict[int, End]:
+        """Return the sockets by their inodes: those of TCP, of UDP that are connected, and the
+        clients' of Unix.
+        """
+        ends: dict[int, End] = {}
+        for each in self._sockets:
+            ends |= map(_end, _dump(each, _ESTABLISHED, _SYN_SENT, _CLOSE_WAIT, _LISTEN, *_CLOSED))
+            ends |= map(_end, _dump(each, _ESTABLISHED, protocol=socket.IPPROTO_UDP))
+            ends |= {inode: End(path) for inode, path in _unix_servers(each).items()}
+        return ends
 
     def accept_queue(self, port: int) -> int:
         """Return the connections that wait for the server on a port to accept them, those included
@@ -144,7 +169,15 @@ def _tcp_peers(kernel: socket.socket, inodes: set[int]) -> set[tuple[str, int]]:
 
 
 def _unix_peers(kernel: socket.socket, inodes: set[int]) -> set[tuple[str, int]]:
-    """Return the paths of the other ends; a server's end has the name of its socket."""
+    """Return the paths of the other ends."""
+    servers = _unix_servers(kernel)
+    return {(servers[inode], 0) for inode in inodes & servers.keys() if servers[inode]}
+
+
+def _unix_servers(kernel: socket.socket) -> dict[int, str]:
+    """Return what clients are connected to, by the inodes of their sockets: a path, which is the
+    name of the server's end; "" for that end itself, and for a pair without names.
+    """
     request = _UNIX_REQUEST.pack(
         *(_UNIX_REQUEST.size, _BY_FAMILY, _DUMP, 0, 0),
         *(socket.AF_UNIX, 0, 0, 1 << _ESTABLISHED, 0, _SHOW_NAME_AND_PEER, b"\xff" * 8),
@@ -155,10 +188,12 @@ def _unix_peers(kernel: socket.socket, inodes: set[int]) -> set[tuple[str, int]]
         for kind, value in _attributes(body[_UNIX_MESSAGE.size :]):
             if kind == _NAME and value.startswith(b"/"):
                 names[inode] = os.fsdecode(value.rstrip(b"\0"))
-            elif kind == _PEER and inode in inodes:
+            elif kind == _PEER:
                 peers[inode] = int.from_bytes(value, sys.byteorder)
-    clients = {peer for inode, peer in peers.items() if inode not in names}
-    return {(names[peer], 0) for peer in clients if peer in names}
+    # One that is not accepted yet has a peer without an inode.
+    known = names.keys() | peers.keys()
+    clients = {inode: names.get(peer, "") for inode, peer in peers.items() if peer in known}
+    return clients | dict.fromkeys(names, "")
 
 
 def network_of(pid: int) -> int:
@@ -192,21 +227,21 @@ def _open() -> socket.socket:
     return opened
 
 
-def _dump(kernel: socket.socket, state: int, *, local: int = 0, remote: int = 0) -> Iterator[bytes]:
-    for family in (socket.AF_INET, socket.AF_INET6):
-        yield from _dump_family(kernel, family, state, (local, remote))
-
-
-def _dump_family(
-    kernel: socket.socket, family: int, state: int, ports: tuple[int, int]
+def _dump(
+    kernel: socket.socket,
+    *states: int,
+    local: int = 0,
+    remote: int = 0,
+    protocol: int = socket.IPPROTO_TCP,
 ) -> Iterator[bytes]:
-    request = _REQUEST.pack(
-        *(_REQUEST.size, _BY_FAMILY, _DUMP, 0, 0),
-        *(family, socket.IPPROTO_TCP, 1 << (_INFO - 1), 0, 1 << state),
-        *map(socket.htons, ports),
-        *(b"", b"", 0, b"\xff" * 8),
-    )
-    return _messages(kernel, request)
+    for family in (socket.AF_INET, socket.AF_INET6):
+        request = _REQUEST.pack(
+            *(_REQUEST.size, _BY_FAMILY, _DUMP, 0, 0),
+            *(family, protocol, 1 << (_INFO - 1), 0, sum(1 << state for state in states)),
+            *map(socket.htons, (local, remote)),
+            *(b"", b"", 0, b"\xff" * 8),
+        )
+        yield from _messages(kernel, request)
 
 
 def _messages(kernel: socket.socket, request: bytes) -> Iterator[bytes]:
@@ -228,6 +263,13 @@ def _destination(body: bytes) -> str:
     is_v4 = fields[0] == socket.AF_INET
     address = ipaddress.ip_address(fields[7][:4] if is_v4 else fields[7])
     return str(getattr(address, "ipv4_mapped", None) or address)
+
+
+def _end(body: bytes) -> tuple[int, End]:
+    fields = _MESSAGE.unpack_from(body)
+    port, peer_port = map(socket.ntohs, fields[4:6])
+    peer = "" if fields[1] == _LISTEN else _destination(body)
+    return fields[-1], End(peer, peer_port, port, fields[1] in _CLOSED)
 
 
 def _connection(body: bytes, namespace: int) -> Connection:

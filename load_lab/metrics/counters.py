@@ -81,6 +81,13 @@ def quantile(histogram: Histogram, share: float) -> float | None:
     return None
 
 
+def mean(histogram: Histogram) -> float | None:
+    """Return the mean, each observation counted as the middle of its bucket."""
+    count = sum(histogram.values())
+    total = sum(each * (lower + upper) / 2 for (lower, upper), each in histogram.items())
+    return total / count if count > 0 else None
+
+
 class HistogramCounter:
     """The sum of several series of a histogram. Each series is interpolated by itself, as in
     `Counter`: over the sum, `rate()` was off by one to three buckets.
@@ -98,10 +105,6 @@ class HistogramCounter:
             )
             for bucket in buckets
         }
-
-    def quantile_between(self, start: float, end: float, share: float) -> float | None:
-        """Return a quantile of the observations between two moments (Unix time)."""
-        return quantile(self.between(start, end), share)
 
     def between(self, start: float, end: float) -> Histogram:
         """Return the observations between two moments (Unix time)."""

@@ -6,7 +6,7 @@ Pure: it reads no clock, no file and no network.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from load_lab.metrics.counters import PUSH_SECONDS, Counter, HistogramCounter
+from load_lab.metrics.counters import PUSH_SECONDS, Counter, HistogramCounter, mean, quantile
 from load_lab.metrics.plan import Plan
 
 # How the reason of a window with too many errors begins.
@@ -30,13 +30,16 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Counters:
-    """Running totals at a moment, from Prometheus; `p95_ms` is for the window before it."""
+    """Running totals at a moment, from Prometheus; `p95_ms` and `mean_ms` are for the window before
+    it.
+    """
 
     answers: float
     errors: float
     in_time: float
     dropped: float
     p95_ms: float | None
+    mean_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Window:
     dropped: float
     p95_ms: float | None
     broken: tuple[str, ...] = field(default=())
+    mean_ms: float | None = None
 
 
 def windows(
@@ -89,6 +93,7 @@ def _window(plan: Plan, at: Callable[[float], Counters], bounds: Bounds, end: fl
         error_ratio=(after.errors - before.errors) / answers if answers else 0.0,
         dropped=dropped,
         p95_ms=after.p95_ms,
+        mean_ms=after.mean_ms,
     )
     return replace(window, broken=_violations(window, bounds))
 
@@ -105,6 +110,10 @@ def _violations(window: Window, bounds: Bounds) -> tuple[str, ...]:
         share = window.achieved / window.due
         reasons.append(f"achieved {share:.0%} of the offered rate < {bounds.achieved_ratio:.0%}")
     return tuple(reasons)
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else 1000 * seconds
 
 
 def highest_rate(totals: Sequence[float]) -> float | None:
@@ -134,13 +143,14 @@ class Totals:
         """Return the running totals at that second of the plan."""
         when = self.started + moment
         good, errors = self.good.at(when), self.bad.at(when)
-        p95 = self.durations.quantile_between(when - WINDOW_SECONDS, when, 0.95)
+        durations = self.durations.between(when - WINDOW_SECONDS, when)
         return Counters(
             answers=good + errors,
             errors=errors,
             in_time=self.in_time.at(when),
             dropped=self.dropped.at(when),
-            p95_ms=None if p95 is None else p95 * 1000,
+            p95_ms=_milliseconds(quantile(durations, 0.95)),
+            mean_ms=_milliseconds(mean(durations)),
         )
 
     def max_rps(self, seconds: float) -> float | None:

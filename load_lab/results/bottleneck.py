@@ -20,8 +20,8 @@ class Candidate(BaseModel):
 
 class Diagnosis(BaseModel):
     """What limited a run. `split_ms` has the time of one request by place; `predicted_rate` is what
-    the busiest resource would allow, by the load's quiet part. `is_no_limit`: errors that
-    no load causes.
+    the busiest resource would allow, by the load's quiet part, `not_predicted` why that is not
+    known. `is_no_limit`: errors that no load causes.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -34,5 +34,6 @@ class Diagnosis(BaseModel):
     candidates: tuple[Candidate, ...] = ()
     split_ms: dict[str, float] = {}
     predicted_rate: float | None = None
+    not_predicted: str = ""
     unseen: tuple[str, ...] = ()
     is_no_limit: bool = False

@@ -20,7 +20,8 @@ from load_lab.errors import LabError, UsageError
 from load_lab.machine import observation
 from load_lab.machine.logs import FileText, NewText
 from load_lab.machine.observation import POSTGRES
-from load_lab.machine.observer import Dependencies, Watched
+from load_lab.machine.observer import Watched
+from load_lab.machine.waits import Dependencies
 from load_lab.stack import http
 from load_lab.targets.credentials import Credentials, credentials, fill_variables
 from load_lab.targets.databases import Declared, declared_by_django, declared_by_url

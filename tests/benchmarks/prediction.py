@@ -86,7 +86,10 @@ def _predict(
     load = Load("hold", scenario, rate=rate, duration="30s", testid=new_testid("third"))
     held = run_once(engine, ReferenceApp(engine), load, Bounds(), quiet=True)
     shutil.rmtree(ROOT / held.files["folder"])
-    return expected_capacity(held.result, held.settings), held.result.wake_ms
+    predicted = expected_capacity(held.result, held.settings)
+    if predicted.why:
+        note(f"Not predicted: {predicted.why}")
+    return predicted.rate, held.result.wake_ms
 
 
 def _error(record: Record) -> float:

@@ -13,9 +13,10 @@ from load_lab.stack.native.services.start_order import postgres_user
 
 
 @contextmanager
-def little_disk(folder: Path) -> Iterator[Path]:
-    """Mount a file system of a megabyte at the folder."""
-    argv = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
+def little_disk(folder: Path, size: str = "1m") -> Iterator[Path]:
+    """Mount a file system of that size at the folder."""
+    folder.mkdir(exist_ok=True)
+    argv = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
     mounted = subprocess.run(argv, capture_output=True, text=True, check=False)
     if mounted.returncode:
         pytest.skip(f"no file system can be mounted: {mounted.stderr.strip()}")
@@ -26,14 +27,13 @@ def little_disk(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def little_tablespace(engine) -> Iterator[Path]:
+def little_tablespace(engine, size: str = "1m") -> Iterator[Path]:
     """Yield the folder of a tablespace `little` of Postgres; without its tables, it is dropped."""
     # Postgres's user must be able to enter it.
     with tempfile.TemporaryDirectory(prefix="load-lab-disk-") as folder:
         Path(folder).chmod(0o755)
         place = Path(folder, "little")
-        place.mkdir()
-        with little_disk(place):
+        with little_disk(place, size):
             shutil.chown(place, postgres_user())
             engine.sql("postgres", f"CREATE TABLESPACE little LOCATION '{place}'")
             try:

@@ -10,7 +10,8 @@ import httpx
 
 from load_lab.errors import LabError
 from load_lab.machine.observation import POSTGRES, SERVER
-from load_lab.machine.observer import Dependencies, Watched
+from load_lab.machine.observer import Watched
+from load_lab.machine.waits import Dependencies
 from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack import http
 from load_lab.stack.engine import Engine, require_reference_app, settings_of

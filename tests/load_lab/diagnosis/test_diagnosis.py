@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 
 from load_lab.diagnosis import causes
-from load_lab.diagnosis.diagnosis import diagnose, predicted_rate
-from load_lab.diagnosis.facts import Facts, worker_slots
+from load_lab.diagnosis.diagnosis import diagnose
+from load_lab.diagnosis.facts import Facts, seen_slots, worker_slots
 from load_lab.diagnosis.period import Period
-from load_lab.diagnosis.reading import limits_of
+from load_lab.diagnosis.prediction import predicted_rate
+from load_lab.diagnosis.reading import limits_of, seconds_alone
 from load_lab.diagnosis.split import split_of
 from load_lab.machine.cpu_use import CpuUse
+from load_lab.metrics.windows import Window
 from load_lab.results.result import ErrorStart
 from load_lab.settings import load_settings
 
@@ -41,6 +43,7 @@ def _facts(**values):
     return Facts(_period(**seen), **({"slots": 2, "processes": 2} | values))
 
 
+_ONE_BLOCKED_THREAD = {"active": 1.0, "working": 1.0, "blocked": 1.0}
 _LOCKED_TABLE = {
     **{"slots": 16, "in_flight": 16.0},
     **{"awaited": {"postgres": 15.0}, "sessions": {"table": 14.0}},
@@ -51,26 +54,33 @@ CASES = {
     "an event loop that sleeps": (
         _facts(
             **{"slots": None, "processes": None, "in_flight": 30.0, "queued": 0.3},
-            **{"threads": {"sleep": 0.96}, "sessions": {}, "awaited": {}},
+            **{"threads": {"sleep": 0.96}, "sessions": {}, "awaited": {}, "in_server": 30.0},
+            **_ONE_BLOCKED_THREAD,
         ),
         causes.EVENT_LOOP,
     ),
     "an event loop that sleeps, and idle threads": (
         _facts(
-            **{"slots": 2, "processes": None, "in_flight": 2.0, "queued": 80.0, "server_cpu": 0.02},
+            **{"slots": None, "processes": None, "in_flight": 20.0, "queued": 80.0},
             **{"threads": {"sleep": 0.98, "lock": 4.0}, "sessions": {}, "awaited": {}},
+            **{"server_cpu": 0.02, "in_server": 20.0},
+            **_ONE_BLOCKED_THREAD,
         ),
         causes.EVENT_LOOP,
     ),
     "threads at a lock whose holder sleeps": (
         _facts(
-            **{"slots": None, "processes": None, "in_flight": 9.0, "queued": 0.0},
+            **{"slots": None, "processes": None, "in_flight": 30.0, "queued": 0.0},
             **{"threads": {"sleep": 0.98, "lock": 8.0, "loop": 1.0}, "sessions": {}, "awaited": {}},
+            **{"active": 10.0, "working": 1.0, "blocked": 0.0, "in_server": 30.0},
         ),
         causes.PROCESS_LOCK,
     ),
     "event loops that wait for Postgres": (
-        _facts(slots=None, in_flight=30.0, queued=0.0),
+        _facts(
+            **{"slots": None, "in_flight": 30.0, "queued": 0.0, "in_server": 30.0},
+            **{"active": 3.0, "working": 2.0, "blocked": 2.0},
+        ),
         causes.EVENT_LOOP,
     ),
     "CPU of the backend": (
@@ -259,6 +269,134 @@ def test_cause_is_named(facts, cause):
     assert found.certainty == "likely"
     assert found.remedy == cause.remedy
     assert all(found.evidence)
+
+
+# One request of 40 ms at a time, at 24.5/s; 16 threads, and 30 more requests in front of them.
+_SIXTEEN_THREADS = {
+    **{"slots": None, "processes": None, "answered": 24.5, "alone": 0.041, "server_cpu": 0.03},
+    **{"in_flight": 46.0, "in_server": 46.0, "queued": 0.0, "active": 17.0, "working": 1.0},
+    **{"sessions": {}, "awaited": {}, "sent": {}, "looks": 60},
+}
+SERIAL = {
+    "a mutex": ({"threads": {"lock": 15.0, "sleep": 1.0, "loop": 1.0}}, causes.PROCESS_LOCK),
+    "a lock of a file": (
+        {"threads": {"file": 15.0, "sleep": 1.0, "loop": 1.0}, "files": {"/run/own.lock": 15.0}},
+        causes.FILE_LOCK,
+    ),
+    "a lock that threads try again": (
+        {"threads": {"sleep": 16.0, "loop": 1.0}},
+        causes.SERIAL,
+    ),
+    "a lock of a file that threads try again": (
+        {
+            **{"threads": {"sleep": 16.0, "loop": 1.0}, "locked": {"/srv/own.db": 0.97}},
+            "half": _period(locked={"/srv/own.db": 0.3}),
+        },
+        causes.FILE_LOCK,
+    ),
+    "a lock that threads try again, beside a locked file with the process's number": (
+        {
+            **{"threads": {"sleep": 16.0, "loop": 1.0}, "locked": {"/run/app.pid": 1.0}},
+            "half": _period(locked={"/run/app.pid": 1.0}),
+        },
+        causes.SERIAL,
+    ),
+    "event loops whose threads wait for a service that answers one at a time": (
+        {
+            **{"threads": {"outside": 4.0}, "awaited": {"127.0.0.1:9000": 4.0}, "active": 4.0},
+            **{"working": 4.0, "blocked": 4.0},
+        },
+        causes.OUTSIDE,
+    ),
+    "a service": (
+        {"threads": {"outside": 16.0, "loop": 1.0}, "awaited": {"127.0.0.1:9000": 16.0}},
+        causes.OUTSIDE,
+    ),
+    "a pipe": (
+        {"threads": {"outside": 16.0, "loop": 1.0}, "awaited": {"pipe": 16.0}},
+        causes.OUTSIDE,
+    ),
+    "a call that is not known": ({"threads": {"other": 16.0, "loop": 1.0}}, causes.SERIAL),
+    "threads that are not seen": ({"active": 0.0, "threads": {}}, causes.SERIAL),
+}
+
+
+@pytest.mark.parametrize(("values", "cause"), SERIAL.values(), ids=SERIAL)
+def test_what_serves_one_at_a_time_is_no_lack_of_workers(values, cause):
+    found = diagnose(_facts(**(_SIXTEEN_THREADS | values)))
+    assert (found.cause, found.certainty) == (cause.name, "likely")
+    names = [*values.get("files", {}), *values.get("awaited", {})]
+    names += values.get("locked", {}) if cause == causes.FILE_LOCK else []
+    assert all(name in " ".join(found.evidence) for name in names)
+
+
+def test_workers_are_not_blamed_where_nobody_knows_how_long_a_request_takes_alone():
+    values = {"threads": {"sleep": 16.0, "loop": 1.0}, "alone": None}
+    found = diagnose(_facts(**(_SIXTEEN_THREADS | values)))
+    assert found.cause != causes.SLOTS.name
+
+
+@pytest.mark.parametrize(
+    ("means", "alone"),
+    [
+        # A ramp, quick until a queue grows.
+        ([45, 42, 42, 43, 44, 44, 60, 300, 700], 0.042),
+        # The first requests are slow, of a new process.
+        ([400, 300, 90, 42, 42, 42, 43, 44], 0.042),
+        # A queue from the first second on.
+        ([500, 700, 900, 1100, 1300, 1500, 1700], None),
+        ([None, None, None, None, None], None),
+        ([42], None),
+    ],
+)
+def test_time_of_a_request_without_a_queue_is_that_of_steady_windows(means, alone):
+    windows = [
+        Window(5 + n, 10, 10, 10, 10, 0, 0, p95_ms=1, mean_ms=mean) for n, mean in enumerate(means)
+    ]
+    assert seconds_alone(windows, until=99) == alone
+    failing = [replace(window, error_ratio=0.2) for window in windows]
+    assert seconds_alone(failing, until=99) is None
+    assert seconds_alone(windows, until=-1) is None
+
+
+def test_three_at_a_time_is_no_lack_of_workers_but_has_no_name():
+    values = {"answered": 73.0, "threads": {"sleep": 16.0, "loop": 1.0}}
+    found = diagnose(_facts(**(_SIXTEEN_THREADS | values)))
+    assert found.cause is None
+    assert "3.0 requests are served at once" in " ".join(found.evidence)
+
+
+@pytest.mark.parametrize("state", ["sleep", "outside", "other", "disk"])
+def test_threads_that_take_as_long_as_alone_are_too_few(state):
+    values = {"answered": 390.0, "threads": {state: 16.0, "loop": 1.0}}
+    awaited = {"127.0.0.1:9000": 16.0} if state == "outside" else {}
+    found = diagnose(_facts(**(_SIXTEEN_THREADS | values | {"awaited": awaited})))
+    assert found.cause == causes.SLOTS.name
+
+
+@pytest.mark.parametrize(("cores", "cause"), [(0.81, causes.NGINX_CPU), (0.05, causes.CLIENTS)])
+def test_workers_that_send_to_a_busy_nginx_wait_for_no_dependency(cores, cause):
+    """All their sessions are idle."""
+    found = diagnose(
+        _facts(
+            **{"slots": 4, "in_flight": 4.0, "answered": 20.0, "sessions": {"idle": 4.0}},
+            **{"threads": {"sending": 3.9}, "awaited": {}, "server_cpu": 0.05},
+            cpu=replace(CALM_CPU, target=0.6, services={"nginx": cores, "backend": 0.05}),
+        )
+    )
+    assert found.cause == cause.name
+
+
+def test_requests_that_wait_in_a_full_nginx_are_not_slow_alone():
+    busy = replace(FULL_CPU, services={"nginx": 0.9, "backend": 0.05})
+    begin = _period(in_flight=0.4, queued=0.0, cpu=busy)
+    found = diagnose(
+        _facts(
+            **{"first_p95": 1.2, "begin": begin, "cpu": busy, "threads": {"sending": 1.9}},
+            **{"awaited": {}, "sessions": {"idle": 2.0}, "server_cpu": 0.05},
+        )
+    )
+    assert found.cause == causes.NGINX_CPU.name
 
 
 def test_time_of_a_request_is_where_the_workers_are():
@@ -469,11 +607,41 @@ def test_too_few_looks_name_nothing():
 
 
 @pytest.mark.parametrize(
-    ("seen", "limits"),
+    ("seen", "slots"),
     [
         # Others wait to be accepted: it has as many as it admits.
-        ({"in_flight": 60.0, "in_server": 4.1, "queued": 9.0}, {"slots": 4}),
-        ({"in_server": 4.1, "queued": 0.2}, {}),
+        ({"in_server": 4.1, "queued": 9.0}, 4),
+        ({"in_server": 4.1, "queued": 0.2}, None),
+        # Of 18 threads that ran, two wait for requests; 60 are in the server.
+        ({"in_server": 60.0, "queued": 0.0, "active": 18.0, "threads": {"loop": 2.0}}, 16),
+        # Idle threads of an event loop, which has sent 60 requests to a service.
+        (
+            {
+                **{
+                    "in_server": 60.0,
+                    "queued": 0.0,
+                    "active": 9.0,
+                    "awaited": {"10.0.0.9:80": 60.0},
+                },
+                "threads": {"lock": 8.0, "loop": 1.0},
+            },
+            None,
+        ),
+        # Threads whose state is not told.
+        ({"in_server": 60.0, "queued": 0.0, "active": 9.0, "threads": {"unknown": 9.0}}, None),
+        # As many requests as threads: one more would find one.
+        ({"in_server": 8.0, "queued": 0.0, "active": 18.0, "threads": {"loop": 2.0}}, None),
+        # An event loop that nothing blocks.
+        ({"in_server": 60.0, "queued": 0.0, "active": 1.0, "threads": {"loop": 0.9}}, None),
+    ],
+)
+def test_slots_of_a_foreign_server_are_seen(seen, slots):
+    assert seen_slots(_period(**({"awaited": {}} | seen))) == slots
+
+
+@pytest.mark.parametrize(
+    ("seen", "limits"),
+    [
         # Two processes, each of which uses a CPU; and one that uses several.
         ({"queued": 0.0, "busiest": 0.98, "server_cpu": 1.9}, {"processes": 2}),
         ({"queued": 0.0, "busiest": 2.4, "server_cpu": 2.4}, {}),
@@ -501,7 +669,7 @@ def test_limits_of_a_foreign_server_are_seen(seen, limits):
     ],
 )
 def test_capacity_follows_from_the_quiet_part(half, rate):
-    assert predicted_rate(_facts(half=_period(**half))) == pytest.approx(rate)
+    assert predicted_rate(_facts(half=_period(**half))).rate == pytest.approx(rate)
 
 
 @pytest.mark.parametrize(
@@ -516,9 +684,56 @@ def test_capacity_follows_from_the_quiet_part(half, rate):
     ],
 )
 def test_request_of_a_quiet_load_wakes_a_cpu(answered, utilization, wake, rate):
-    half = _period(answered=answered, cpu=replace(CALM_CPU, target=utilization))
+    half = _period(
+        **{"answered": answered, "cpu": replace(CALM_CPU, target=utilization)},
+        **{"in_flight": 1.0, "server_cpu": 1.0, "awaited": {}, "threads": {}},
+    )
     facts = _facts(half=half, slots=None, processes=None, cpus=2, wake=wake)
-    assert predicted_rate(facts) == pytest.approx(rate, rel=1e-3)
+    assert predicted_rate(facts).rate == pytest.approx(rate, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("calm", "why"),
+    [
+        # 180 of 200 ms at a service, by threads whose number is not known.
+        (
+            {"server_cpu": 0.2, "awaited": {"127.0.0.1:9000": 1.8}, "in_flight": 2.0},
+            "a request waits 180 of 200 ms for what is no CPU",
+        ),
+        (
+            {
+                "server_cpu": 1.9,
+                "awaited": {},
+                "in_flight": 2.0,
+                "cpu": replace(FULL_CPU, taken=0.3),
+            },
+            "other programs used 30% of the target's CPUs",
+        ),
+    ],
+)
+def test_what_is_not_explained_is_not_predicted(calm, why):
+    quiet = {"answered": 10.0, "sessions": {}, "threads": {}, "queued": 0.0}
+    facts = _facts(half=_period(**(quiet | calm)), slots=None, processes=None)
+    assert (predicted_rate(facts).rate, predicted_rate(facts).why) == (None, why)
+    assert diagnose(facts).not_predicted == why
+
+
+def test_capacity_is_not_predicted_by_cpus_if_they_were_not_the_limit():
+    """The quiet part was all CPU time, and then something else was full."""
+    calm = {"server_cpu": 0.1, "in_flight": 0.1, "awaited": {}, "sessions": {}, "threads": {}}
+    facts = _facts(**_SIXTEEN_THREADS, threads={"file": 16.0}, half=_period(**calm, queued=0.0))
+    found = diagnose(facts)
+    assert found.cause == causes.FILE_LOCK.name
+    assert (found.predicted_rate, found.not_predicted) == (None, "a lock of a file is no CPU")
+    assert predicted_rate(facts).rate is not None
+
+
+def test_known_slots_behind_a_lock_predict_nothing():
+    calm = {"answered": 10.0, "in_flight": 2.0, "sessions": {"lock": 1.5, "idle": 3.0}}
+    half = _period(**calm, awaited={"postgres": 1.5}, queued=0.0, server_cpu=0.1)
+    assert predicted_rate(_facts(half=half, slots=16)).rate is None
+    free = replace(half, sessions={"sleep": 1.5})
+    assert predicted_rate(_facts(half=free, slots=16)).rate == pytest.approx(80)
 
 
 @pytest.mark.parametrize(

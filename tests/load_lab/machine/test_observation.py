@@ -1,5 +1,6 @@
 """What the lab sees of a server under load, on real sockets, threads and logs."""
 
+import fcntl
 import os
 import socket
 import subprocess
@@ -14,12 +15,14 @@ import pytest
 
 from load_lab.machine.control_groups import GroupEvents
 from load_lab.machine.cpus import usable_cpus
+from load_lab.machine.file_locks import FileLocks
 from load_lab.machine.logs import FileText, Lines
 from load_lab.machine.nginx_log import rejections
 from load_lab.machine.observation import Look, Second
 from load_lab.machine.observer import SignalSampler, Watched
 from load_lab.machine.sockets import TcpDiagnosis
-from load_lab.machine.threads import Processes
+from load_lab.machine.threads import Processes, Thread
+from load_lab.machine.waits import SocketNames, Waits
 from load_lab.stack.native.supervision import wait_for
 
 
@@ -60,7 +63,7 @@ def test_requests_in_flight_are_connections_that_sent_later_than_they_received(s
 
 def test_response_that_comes_slowly_is_awaited_by_a_thread(server):
     port = server.getsockname()[1]
-    use, threads = Processes([]).use(), Counter({"outside": 1})
+    use, waits = Processes([]).use(), Waits(awaited=Counter({"postgres": 1}))
     with ExitStack() as opened:
         (client,) = (opened.enter_context(one) for one in _connect(server, 1))
         accepted = opened.enter_context(server.accept()[0])
@@ -73,12 +76,12 @@ def test_response_that_comes_slowly_is_awaited_by_a_thread(server):
             time.sleep(0.05)
             accepted.send(b"a part of the response")
             time.sleep(0.05)
-            second.add(Look(threads, connections={"postgres": tcp.connections_to(port)}))
-        # At the first look, it may be that the first part was all.
-        assert second.signals(use, GroupEvents()).awaited == {"postgres": 0.75}
+            second.add(Look(waits, connections={"postgres": tcp.connections_to(port)}))
+        assert second.signals(use, GroupEvents()).awaited == {"postgres": 1}
+        # Of a connection alone, a part of a response may be all of it.
         second = second.following(use, GroupEvents())
-        second.add(Look(threads, connections={"postgres": tcp.connections_to(port)}))
-        assert second.signals(use, GroupEvents()).awaited == {"postgres": 0.0}
+        second.add(Look(Waits(), connections={"postgres": tcp.connections_to(port)}))
+        assert second.signals(use, GroupEvents()).awaited == {}
 
 
 def test_connections_that_a_full_queue_refuses_wait_too():
@@ -123,7 +126,164 @@ def test_connections_of_a_container_are_seen_in_its_network():
         process.communicate("")
 
 
-def test_threads_are_seen_at_what_they_wait_for():
+# Each does one thing until its input ends; the parent holds the lock of the file.
+AT_ONE_THING = """
+import fcntl, os, select, socket, sys, threading, time
+what, port, file = sys.argv[1:]
+peer = socket.create_connection(("127.0.0.1", int(port))) if int(port) else None
+reader, writer = os.pipe()
+pair = socket.socketpair()
+# Accepts nobody.
+listening, queued = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+listening.bind(file + ".socket")
+listening.listen()
+queued.connect(file + ".socket")
+
+def send():
+    peer.sendall(bytes(1 << 25))
+
+def query():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.connect(("127.0.0.1", 53))
+        udp.recv(1)
+
+def poll():
+    waiting = select.poll()
+    waiting.register(peer, select.POLLIN)
+    waiting.poll()
+
+works = {
+    "recv": lambda: peer.recv(1),
+    "poll": poll,
+    "send": send,
+    "flock": lambda: fcntl.flock(open(file), fcntl.LOCK_EX),
+    "lockf": lambda: fcntl.lockf(open(file, "r+"), fcntl.LOCK_EX),
+    "pipe": lambda: os.read(reader, 1),
+    "pair": lambda: pair[0].recv(1),
+    "queue": lambda: queued.recv(1),
+    "fifo": lambda: os.write(os.open(file + ".fifo", os.O_RDWR), bytes(1 << 20)),
+    "udp": query,
+    "nap": lambda: time.sleep(60),
+    "select": lambda: select.select([], [], [], 60),
+    "lock": lambda: threading.Semaphore(0).acquire(),
+    "epoll": lambda: select.epoll().poll(),
+    "signal": lambda: __import__("signal").sigwait([10]),
+}
+threading.Thread(target=works[what], daemon=True).start()
+idle = select.epoll()
+idle.register(sys.stdin)
+idle.poll()
+os._exit(0)
+"""
+AT = {
+    "recv": ("outside", "postgres"),
+    "poll": ("outside", "postgres"),
+    "send": ("outside", "postgres"),
+    "flock": ("file", "FILE"),
+    "lockf": ("file", "FILE"),
+    "pipe": ("loop", ""),
+    "pair": ("loop", ""),
+    "queue": ("outside", "socket"),
+    "fifo": ("outside", "FILE.fifo"),
+    "udp": ("outside", "the name server 127.0.0.1"),
+    "nap": ("sleep", ""),
+    "select": ("sleep", ""),
+    "lock": ("lock", ""),
+    "epoll": ("loop", ""),
+    "signal": ("other", ""),
+}
+
+
+@pytest.mark.parametrize("what", AT)
+def test_thread_is_seen_at_what_it_waits_for(what, server, tmp_path):
+    port, file = server.getsockname()[1], tmp_path / "locked"
+    state, name = AT[what]
+    at = port if what in ("recv", "poll", "send") else 0
+    argv = [sys.executable, "-c", AT_ONE_THING, what, str(at), str(file)]
+    os.mkfifo(f"{file}.fifo")
+    with file.open("w") as held, ExitStack() as opened:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        fcntl.lockf(held, fcntl.LOCK_EX)
+        tcp = TcpDiagnosis()
+        opened.callback(tcp.close)
+        child = opened.enter_context(subprocess.Popen(argv, stdin=PIPE))
+        processes = Processes([child.pid])
+        processes.refresh()
+        dependencies = {"postgres": (("", port),)}
+
+        def seen():
+            waits = SocketNames(tcp, ()).waits(processes.threads(), dependencies)
+            # Its first thread waits in a loop, too.
+            count = waits.threads[state] - (state == "loop")
+            return count, waits.awaited + waits.files
+
+        wanted = name.replace("FILE", str(file))
+        wait_for(
+            lambda: seen() == (1, Counter([wanted] if wanted else [])),
+            seconds=10,
+            what=f"a thread at {state} {wanted}; seen: {seen()}",
+        )
+        child.communicate(b"")
+
+
+LOCKS = {
+    "flock": "fcntl.flock(file, fcntl.LOCK_EX)",
+    "lockf": "fcntl.lockf(file, fcntl.LOCK_EX)",
+    "sqlite": "import sqlite3; db = sqlite3.connect(file.name, isolation_level=None); "
+    "db.execute('BEGIN IMMEDIATE')",
+    "shared": "fcntl.flock(file, fcntl.LOCK_SH)",
+}
+
+
+@pytest.mark.parametrize("kind", LOCKS)
+def test_files_that_are_locked_for_writing_are_seen(kind, tmp_path):
+    path = tmp_path / "locked"
+    code = (
+        f"import fcntl, sys\nfile = open({str(path)!r}, 'a')\n{LOCKS[kind]}\n"
+        "print('locked', flush=True)\nsys.stdin.read()"
+    )
+    argv = [sys.executable, "-c", code]
+    with subprocess.Popen(argv, stdin=PIPE, stdout=PIPE, text=True) as process:
+        assert process.stdout.readline() == "locked\n"
+        seen = FileLocks().held([process.pid])
+        of_others = FileLocks().held([os.getpid()])
+        process.communicate("")
+    assert seen == (set() if kind == "shared" else {str(path)})
+    assert str(path) not in of_others
+
+
+def test_server_that_waits_for_its_clients_is_idle_or_sends(server):
+    """It polls its own port, and its end of a connection: no other program is awaited."""
+    port = server.getsockname()[1]
+    with ExitStack() as opened:
+        (client,) = (opened.enter_context(one) for one in _connect(server, 1))
+        accepted = opened.enter_context(server.accept()[0])
+        tcp = TcpDiagnosis()
+        opened.callback(tcp.close)
+        (later,) = (opened.enter_context(one) for one in _connect(server, 1))
+        closed = opened.enter_context(server.accept()[0])
+        closed.shutdown(socket.SHUT_WR)
+        assert later.recv(1) == b""
+        ends, names = tcp.ends(), SocketNames(tcp, [port])
+        by_socket = {
+            os.fstat(one.fileno()).st_ino: one for one in (server, accepted, client, closed)
+        }
+        assert by_socket.keys() <= ends.keys()
+        states = {
+            one: {
+                state: next(iter(names.waits([thread], {}).threads))
+                for state in ("outside", "sending")
+                for thread in [Thread(1, state, f"socket:[{inode}]")]
+            }
+            for inode, one in by_socket.items()
+        }
+    assert states[server]["outside"] == "loop"
+    assert states[closed]["outside"] == "sending"
+    assert states[accepted] == {"outside": "loop", "sending": "sending"}
+    assert states[client] == {"outside": "outside", "sending": "outside"}
+
+
+def test_threads_are_seen_while_they_compute_sleep_and_wait():
     stop, lock = threading.Event(), threading.Lock()
     ours, theirs = socket.socketpair()
     lock.acquire()
@@ -142,7 +302,7 @@ def test_threads_are_seen_at_what_they_wait_for():
     seen = set()
 
     def has_seen_all():
-        seen.update(state for state, count in processes.states().items() if count)
+        seen.update(each.state for each in processes.threads())
         return {"sleep", "outside", "lock", "running"} <= seen
 
     try:
@@ -196,9 +356,50 @@ def test_second_of_a_server_has_its_requests_and_its_dependency(server):
     last = sampler.seconds[2]
     assert last.samples >= 5
     assert (last.in_flight, last.queued) == (1, 2)
-    assert last.awaited == {"postgres": 1}
+    # The thread that looks reads a file, too: it is of this process.
+    assert last.awaited["postgres"] == 1
     assert any("Postgres's sessions" in lost for lost in sampler.lost)
     assert published[:2] == sampler.seconds[:2]
+
+
+def test_threads_that_ran_and_new_ones_are_active_and_idle_ones_are_not():
+    idle, work, stop = threading.Event(), threading.Event(), threading.Event()
+
+    def once(event):
+        event.wait()
+        stop.wait()
+
+    threads = [threading.Thread(target=once, args=(each,), daemon=True) for each in (idle, work)]
+    late = threading.Thread(target=stop.wait, daemon=True)
+    processes = Processes([os.getpid()])
+    processes.refresh()
+
+    def at_lock():
+        return sum(each.state == "lock" for each in processes.threads())
+
+    before = at_lock()
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: at_lock() == before + 2, seconds=5, what="two threads that wait")
+    second = Second(processes.use(), GroupEvents())
+    second.add(Look(Waits()))
+
+    def active():
+        return second.signals(processes.use(), GroupEvents()).active
+
+    # This thread sleeps meanwhile, and runs again.
+    wait_for(lambda: active() == 1, seconds=5, what="this thread")
+    work.set()
+    late.start()
+    wait_for(
+        lambda: active() == 3,
+        seconds=5,
+        what="a thread that ran, and a new one",
+    )
+    stop.set()
+    idle.set()
+    for thread in (*threads, late):
+        thread.join()
 
 
 def test_cpu_time_of_threads_that_ended_is_counted():
@@ -218,6 +419,16 @@ def test_cpu_time_of_threads_that_ended_is_counted():
     in_threads = 0.8 * (time.process_time() - used) / (time.monotonic() - began)
     assert seen.cpu > in_threads
     assert seen.busiest > in_threads
+
+
+def test_of_many_hosts_that_are_awaited_the_last_ones_are_counted_together():
+    use = Processes([]).use()
+    second = Second(use, GroupEvents())
+    hosts = {f"192.0.2.{n}:443": n for n in range(1, 13)}
+    second.add(Look(Waits(awaited=Counter(hosts | {"postgres": 20}))))
+    awaited = second.signals(use, GroupEvents()).awaited
+    assert sum(awaited.values()) == 20 + sum(hosts.values())
+    assert (len(awaited), awaited["postgres"], awaited["others"]) == (9, 20, 1 + 2 + 3 + 4 + 5)
 
 
 def test_events_count_from_the_beginning_of_a_second():

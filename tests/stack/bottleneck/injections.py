@@ -6,7 +6,6 @@ import secrets
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,7 +20,6 @@ import redis
 
 from load_lab.machine.cpus import choose_cpus
 from load_lab.settings import LOOPBACK
-from load_lab.stack.native.services.start_order import postgres_user
 from load_lab.stack.native.supervision import port_is_open, wait_for
 from load_lab.targets.target import PlainServer
 from tests.support.little_disk import little_tablespace
@@ -30,7 +28,6 @@ from tests.support.ports import free_port
 _CGROUPS = Path("/sys/fs/cgroup")
 _NAME = "load-lab-test"
 _SECONDS = 120
-_TWO_PAGES = 2 * 8192
 # A worker needs about three times as much; the load has begun by then.
 _LITTLE_MEMORY = "20M"
 _LATER_SECONDS = 12
@@ -305,21 +302,6 @@ def posts_without_index(engine):
         )
 
 
-@contextmanager
-def full_disk(engine):
-    """Leave room for two pages of bookings."""
-    move = "ALTER TABLE hotels_booking SET TABLESPACE"
-    with little_tablespace(engine) as place:
-        engine.sql("hotel", f"{move} little")
-        free = shutil.disk_usage(place).free - _TWO_PAGES
-        (place / "others").write_bytes(b"x" * free)
-        try:
-            yield
-        finally:
-            (place / "others").unlink()
-            engine.sql("hotel", f"{move} pg_default")
-
-
 def locked_table(engine):
     """Lock the table of hotels for 0.7 of each 0.75 s, as migrations do."""
     return _locked(engine, "LOCK TABLE hotels_hotel IN ACCESS EXCLUSIVE MODE")
@@ -413,22 +395,6 @@ def on_target_cpus(engine, *argv, **options):
 
 
 @contextmanager
-def small_disk(folder, size="8m", user=None):
-    """Mount an empty file system there, of which a load needs more."""
-    folder.mkdir(parents=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("this user may not mount file systems")
-    try:
-        if user:
-            shutil.chown(folder, user)
-        yield
-    finally:
-        # Sessions of Postgres may still have files open.
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-@contextmanager
 def dead_resolver(folder, host):
     """Write the settings of a resolver that waits a second for a DNS server on this host."""
     (folder / "resolv.conf").write_text(f"nameserver {host}\noptions timeout:1 attempts:1\n")
@@ -442,24 +408,13 @@ _MORE_BYTES = 32_768
 def full_disk_of_postgres(engine):
     """Let Postgres store some bookings more, then none: their table is on a disk of its own."""
     (size,) = engine.sql("hotel", "SELECT pg_table_size('hotels_booking')")
-    with tempfile.TemporaryDirectory() as name:
-        # Postgres's user must be able to enter it.
-        Path(name).chmod(0o755)
-        disk = Path(name) / "disk"
-        with small_disk(disk, str(int(size) + _MORE_BYTES), postgres_user()):
-            engine.sql(
-                "hotel",
-                f"CREATE TABLESPACE small LOCATION '{disk}'",
-                "ALTER TABLE hotels_booking SET TABLESPACE small",
-            )
-            try:
-                yield
-            finally:
-                engine.sql(
-                    "hotel",
-                    "ALTER TABLE hotels_booking SET TABLESPACE pg_default",
-                    "DROP TABLESPACE small",
-                )
+    move = "ALTER TABLE hotels_booking SET TABLESPACE"
+    with little_tablespace(engine, str(int(size) + _MORE_BYTES)):
+        engine.sql("hotel", f"{move} little")
+        try:
+            yield
+        finally:
+            engine.sql("hotel", f"{move} pg_default")
 
 
 @contextmanager

@@ -1,41 +1,77 @@
-"""Signals of injected causes as files: what the diagnosis reads, and which names are right."""
+"""What was seen of injected causes as files: facts for a diagnosis without a stack."""
 
 import json
 import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from load_lab.diagnosis.causes import Cause
 from load_lab.diagnosis.facts import Facts
 from load_lab.diagnosis.reading import facts_of
-from load_lab.metrics.windows import Bounds
-from load_lab.results.result import Result
 from load_lab.run.single_run import SingleRun
-from load_lab.settings import stored_settings
 
-# A folder; the tests of the part `causes` write each of their runs to it.
+# A folder; the tests of the part `causes` write what was seen in each of their runs to it.
 _FOLDER = "RECORD_CAUSES"
-# Of a run's document: where it ran says nothing about its cause.
-_LEFT_OUT = {"files", "host", "latency"}
+_FACTS = TypeAdapter(Facts)
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The facts of a run, and the names of causes that are right, and that must not appear."""
+
+    case: str
+    right: tuple[str, ...]
+    never: tuple[str, ...]
+    facts: Facts
 
 
 def record(
     single_run: SingleRun, right: Collection[Cause] = (), never: Collection[Cause] = ()
 ) -> None:
-    """Write a run's document with the names that are right; with none, it has no bottleneck."""
-    if _FOLDER not in os.environ:
+    """Write what was seen in a run that broke, with the names that are right."""
+    result = single_run.result
+    facts = facts_of(result, single_run.settings, single_run.bounds, result.rejections)
+    if _FOLDER not in os.environ or facts is None:
         return
     folder = Path(os.environ[_FOLDER])
     folder.mkdir(parents=True, exist_ok=True)
-    run = {name: value for name, value in single_run.document().items() if name not in _LEFT_OUT}
-    names = {"right": [each.name for each in right], "never": [each.name for each in never]}
-    name = _case()
-    path = next(path for path in _paths(folder, name) if not path.exists())
-    path.write_text(json.dumps({"case": name, **names, "run": run}))
+    document = {
+        "case": _case(),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "right": [each.name for each in right],
+        "never": [each.name for each in never],
+        "facts": _short(_FACTS.dump_python(facts, mode="json", exclude_defaults=True)),
+    }
+    path = next(path for path in _paths(folder, document["case"]) if not path.exists())
+    path.write_text(json.dumps(document) + "\n")
+
+
+def read_recorded(path: Path) -> Recorded:
+    document = json.loads(path.read_text())
+    facts = _FACTS.validate_python(document["facts"])
+    return Recorded(document["case"], tuple(document["right"]), tuple(document["never"]), facts)
+
+
+def _short(value: Any) -> Any:
+    """Return a document with few digits, and files without their folders."""
+    if isinstance(value, dict):
+        return {_plain(name): _short(each) for name, each in value.items()}
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}")
+    return [_short(each) for each in value] if isinstance(value, list) else value
+
+
+def _plain(name: str) -> str:
+    """Return a file's name without the folder of a test."""
+    return f"/{Path(name).name}" if name.startswith("/") else name
 
 
 def _case() -> str:
@@ -50,24 +86,3 @@ def _paths(folder: Path, name: str) -> Iterator[Path]:
     plain = re.sub(r"\W+", "-", name)
     yield folder / f"{plain}.json"
     yield from (folder / f"{plain}-{number}.json" for number in count(2))
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """A recorded run, and the names of causes that are right, and that must not appear."""
-
-    case: str
-    right: tuple[str, ...]
-    never: tuple[str, ...]
-    run: dict[str, Any]
-
-    def facts(self) -> Facts | None:
-        """Return what the diagnosis reads of it."""
-        result = Result.model_validate(self.run)
-        settings = stored_settings(self.run["settings"], self.case)
-        bounds = Bounds(**self.run["bounds"])
-        return facts_of(result, settings, bounds, result.rejections)
-
-
-def read_recorded(path: Path) -> Recorded:
-    return Recorded(**json.loads(path.read_text()))

@@ -16,7 +16,6 @@ from lab_settings.types import cpu_numbers
 from load_lab.compare.two_stacks import separate_stack
 from load_lab.diagnosis import causes
 from load_lab.diagnosis.causes import Cause
-from load_lab.diagnosis.logged import STATES
 from load_lab.diagnosis.reading import expected_capacity
 from load_lab.diagnosis.wording import bottleneck_lines
 from load_lab.explain.proof import prove
@@ -35,7 +34,6 @@ from tests.stack.bottleneck.injections import (
     distant_clients,
     few_nginx_connections,
     few_nginx_files,
-    full_disk,
     little_memory,
     locked_rows,
     locked_table,
@@ -155,13 +153,6 @@ MORE = {
         ("LAB_SERVER=gunicorn-gthread", "LAB_WORKERS=2", "LAB_THREADS=64", "LAB_WORKBENCH=on"),
         _workbench("sleep", 120),
         few_nginx_connections,
-    ),
-    "a full disk of Postgres": Case(
-        STATES["53100"],
-        ("LAB_BOOKING=fast",),
-        {"scenario": "booking", "rate": 40},
-        full_disk,
-        evidence="Postgres's log has DiskFull (53100: could not extend file …: No space left",
     ),
     "few open files of Nginx": Case(
         causes.NGINX_FILES,
@@ -415,7 +406,7 @@ def test_load_that_held_has_no_bottleneck(stack):
     assert 0 <= result.wake_ms < 20
     settings = stack.settings()
     assert result.target_cpus == len(cpu_numbers(choose_cpus(settings).target))
-    assert expected_capacity(result, settings) > result.rps
+    assert expected_capacity(result, settings).rate > result.rps
 
 
 @pytest.mark.parametrize("load", HELD.values(), ids=HELD)

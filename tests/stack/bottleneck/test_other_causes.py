@@ -11,6 +11,7 @@ import pytest
 
 from load_lab.diagnosis import causes
 from load_lab.diagnosis.causes import Cause
+from load_lab.diagnosis.logged import CAUSES, STATES
 from load_lab.diagnosis.wording import bottleneck_lines
 from load_lab.load.load import Load, new_testid
 from load_lab.metrics.windows import Bounds
@@ -23,10 +24,10 @@ from tests.stack.bottleneck.injections import (
     dead_resolver,
     full_disk_of_postgres,
     large_lists_behind_a_slow_nginx,
-    small_disk,
 )
 from tests.stack.bottleneck.recording import record
 from tests.stack.bottleneck.started_apps import LOOP, PROCESSES, THREADS, App
+from tests.support.little_disk import little_disk
 
 # These tests load the machine, one cause after the other.
 pytestmark = [pytest.mark.alone, pytest.mark.machine(part="causes")]
@@ -48,7 +49,8 @@ _DATABASES = (
     causes.REDIS,
     causes.REDIS_CPU,
 )
-_IN_THE_APP = (causes.PROCESS_LOCK,)
+_IN_THE_APP = (causes.PROCESS_LOCK, causes.SERIAL)
+_FILE = (causes.FILE_LOCK, causes.SERIAL)
 _OUTSIDE = (causes.OUTSIDE,)
 # The name that the kernel has for a service of the tests.
 _SERVICE = "python"
@@ -91,8 +93,8 @@ def _processes(count: int, *options: str) -> tuple[str, ...]:
 
 ONE_AT_A_TIME = {
     "a mutex of threads": Case(App("mutex").start, _IN_THE_APP),
-    "a file lock of processes": Case(App("file_lock", PROCESSES).start, _IN_THE_APP),
-    "SQLite's write lock": Case(App("sqlite").start, _IN_THE_APP),
+    "a file lock of processes": Case(App("file_lock", PROCESSES).start, _FILE),
+    "SQLite's write lock": Case(App("sqlite").start, _FILE),
     "a service that answers one at a time": Case(
         App("service", service=("answer", "{port}", "1", "0.04")).start, _OUTSIDE
     ),
@@ -100,7 +102,7 @@ ONE_AT_A_TIME = {
 BUSY_NGINX = {
     "an Nginx that compresses": Case(
         App("answer", PROCESSES, nginx=_COMPRESS).start,
-        (causes.cpu_of("cache"), causes.NGINX_CPU, causes.CLIENTS),
+        (causes.NGINX_CPU, causes.CLIENTS),
         (causes.SLOTS, causes.PROCESS_LOCK, causes.EVENT_LOOP, *_ONE, *_DATABASES),
         {"rate": 40},
     ),
@@ -114,23 +116,24 @@ BUSY_NGINX = {
 }
 ERRORS = {
     "a full disk of an app": Case(
-        App("full_disk", around=lambda folder: small_disk(folder / "disk")).start
+        App("full_disk", around=lambda folder: little_disk(folder / "disk", "8m")).start,
+        (STATES["errno 28"],),
     ),
     "a full disk of Postgres": Case(
         _with(full_disk_of_postgres),
-        (causes.POSTGRES_IO,),
+        (STATES["53100"],),
         (*_MORE_WORKERS, *_ONE, causes.NETWORK, causes.ROW_LOCKS, causes.REDIS),
         {"scenario": "booking", "rate": 60},
         ("LAB_BOOKING=fast",),
     ),
-    "a locked SQLite": Case(App("impatient_sqlite").start, _IN_THE_APP),
+    "a locked SQLite": Case(App("impatient_sqlite").start, (CAUSES["database is locked"],)),
 }
 IN_THE_APP = {
     "a semaphore of three": Case(App("semaphore").start, _IN_THE_APP),
     "a child that works on one at a time": Case(App("child").start, (*_IN_THE_APP, causes.OUTSIDE)),
     "a lock that threads try again": Case(App("polled_lock").start, _IN_THE_APP),
     "a file that is renamed": Case(App("renamed_file").start, _IN_THE_APP),
-    "a record lock of processes": Case(App("record_lock", PROCESSES).start, _IN_THE_APP),
+    "a record lock of processes": Case(App("record_lock", PROCESSES).start, _FILE),
     "a lock of processes": Case(App("lock_of_processes", PROCESSES).start, _IN_THE_APP),
     "a pool of two": Case(
         App("small_pool", service=("answer", "{port}", "16", "0.08")).start,
