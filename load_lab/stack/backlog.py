@@ -3,7 +3,6 @@
 import time
 from contextlib import closing
 
-from load_lab.console import note
 from load_lab.machine.sockets import TcpDiagnosis
 
 _REPORT_SECONDS = 10
@@ -45,6 +44,9 @@ class Backlog:
         if left < self._requests:
             self._requests, self._moved_at = left, time.monotonic()
         if left and time.monotonic() - self._reported_at > _REPORT_SECONDS:
+            # Rich: the exporter, which imports this, starts without it.
+            from load_lab.console import note
+
             self._reported_at = time.monotonic()
             note(f"{self._name} first answers {len(left)} earlier requests; waiting for that.")
 

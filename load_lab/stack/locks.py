@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from load_lab.console import note
 from load_lab.errors import LabError
 from load_lab.paths import State, current_state, make_open, project, require_own
 
@@ -86,6 +85,9 @@ def _open_state(state: State, name: str) -> IO[str]:
 
 def _wait(file: IO[str], what: str) -> None:
     if not _lock(file):
+        # Rich: the exporter, which imports this, starts without it.
+        from load_lab.console import note
+
         note(f"Waiting for {_holder(file)}, which {what}.")
         fcntl.flock(file, fcntl.LOCK_EX)
     _write_holder(file)
