@@ -9,6 +9,7 @@ import pytest
 
 from load_lab.errors import LabError
 from load_lab.settings import update_settings
+from load_lab.stack.native.supervision import wait_for
 from load_lab.stack.reported import api_problem
 
 
@@ -35,8 +36,9 @@ def test_set_changes_the_settings_that_backend_reports(lab, stack):
 def test_set_loses_no_request(lab, stack, assignments):
     with _continuous_requests(stack) as statuses:
         assert lab("set", *assignments).code == 0
+        # On a busy machine, few are answered before the command ends.
+        wait_for(lambda: len(statuses) > 30, seconds=20, what="30 answers")
     assert set(statuses) == {200}
-    assert len(statuses) > 30
 
 
 @pytest.mark.settings("LAB_LATENCY_MS=60")
