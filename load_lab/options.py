@@ -22,7 +22,9 @@ ExportFormat = StrEnum("ExportFormat", ["csv", "md", "json"])
 
 
 def _experiments(incomplete: str) -> list[str]:
-    return _with_prefix(incomplete, (path.stem for path in paths.EXPERIMENTS.glob("*.toml")))
+    folders = (paths.EXPERIMENTS, paths.OWN_EXPERIMENTS)
+    files = (path for folder in folders for path in folder.glob("*.toml"))
+    return _with_prefix(incomplete, (path.stem for path in files))
 
 
 def _runs(incomplete: str) -> list[str]:
@@ -123,6 +125,15 @@ RunOrCell = Annotated[
     str,
     typer.Argument(
         help="A run (lab list runs), or an experiment's cell: RUN/CELL.", autocompletion=_runs
+    ),
+]
+AfterRun = Annotated[
+    str | None,
+    typer.Option(
+        "--after",
+        metavar="TESTID",
+        help="Profile the operation that exceeded a limit first in this run, alone.",
+        autocompletion=_runs,
     ),
 ]
 NewestRun = Annotated[

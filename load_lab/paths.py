@@ -39,6 +39,8 @@ def lab_file(name: str = "") -> Path:
 
 
 EXPERIMENTS = lab_file("experiments")
+# Those for a target of the user's own.
+OWN_EXPERIMENTS = EXPERIMENTS / "own"
 PRESETS = lab_file("presets")
 PROGRAMS = open_to_all(lab_file(".lab")) / "programs"
 BIN = lab_file(".lab/bin")
@@ -158,6 +160,12 @@ def require_own(folder: Path) -> None:
             f"{folder} must be a folder of this user's; it is another's, or a link. Remove it, or "
             "put the project where its path is shorter."
         )
+
+
+def compared_state(number: int) -> State:
+    """Return the state of one of the two that a comparison runs at once."""
+    folder = current_state().base / "compare" / str(number)
+    return State(folder, folder / "code")
 
 
 def separate_states() -> list[State]:

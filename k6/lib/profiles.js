@@ -166,9 +166,11 @@ export function buildTrial(variables) {
 const CALM_SHARE = 0.25;
 const CALM_BEFORE = 10;
 const CALM_AFTER = 20;
+const SPIKE_VARIABLES = [...ARRIVAL_VARIABLES, 'CALM'];
 
 /**
- * RATE at once for DURATION, with a calm rate before and after, to show the effects of an overload.
+ * RATE at once for DURATION, with a calm rate before and, for CALM, after, to show the effects of an
+ * overload.
  * @param {Variables} variables
  * @returns {Load}
  */
@@ -178,7 +180,7 @@ export function buildSpike(variables) {
   const plan = [
     { duration_seconds: CALM_BEFORE, from: calm, to: calm },
     { duration_seconds: duration, from: rate, to: rate },
-    { duration_seconds: CALM_AFTER, from: calm, to: calm },
+    { duration_seconds: readDuration(variables, 'CALM', CALM_AFTER), from: calm, to: calm },
   ];
   return buildRamp('requests', plan, limits);
 }
@@ -390,7 +392,7 @@ const GEOMETRIC_VARIABLES = [
   ...ARRIVAL_VARIABLES.filter((name) => name !== 'DURATION'),
 ];
 
-const PROFILE_VARIABLES = ['VUS', 'SPEED', 'START_RATE', ...ARRIVAL_VARIABLES];
+const PROFILE_VARIABLES = ['VUS', 'SPEED', 'START_RATE', ...SPIKE_VARIABLES];
 
 /** @type {Record<string, Builder>} */
 const BUILDERS = {
@@ -399,7 +401,7 @@ const BUILDERS = {
   'breakpoint-geometric': { build: buildGeometricBreakpoint, options: GEOMETRIC_VARIABLES },
   hold: { build: buildHold, options: ARRIVAL_VARIABLES },
   trial: { build: buildTrial, options: ARRIVAL_VARIABLES },
-  spike: { build: buildSpike, options: ARRIVAL_VARIABLES },
+  spike: { build: buildSpike, options: SPIKE_VARIABLES },
   closed: { build: buildClosed, options: ['VUS', 'DURATION'] },
   'closed-ramp': { build: buildClosedRamp, options: ['VUS', 'DURATION'] },
   'article-breakpoint': { build: buildArticle, options: ARRIVAL_VARIABLES },

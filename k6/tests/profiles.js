@@ -83,6 +83,8 @@ function spikeProfile() {
     { duration: '20s', target: 20 },
   ];
   expectEqual('spike: jumps up and down', [startRate, stages], [20, jumps]);
+  const longer = buildProfile('spike', { RATE: '80', DURATION: '30s', CALM: '90s' });
+  expectEqual('spike: calm as long as named', longer.durationSeconds, 130);
   const minimum = buildProfile('spike', { RATE: '1' }).plan || [];
   expectEqual('spike: minimum calm rate', minimum[0].from, 1);
 }

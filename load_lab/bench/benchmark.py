@@ -11,18 +11,19 @@ import httpx
 from load_lab.bench import rows, start
 from load_lab.bench.profiles import profile_variant
 from load_lab.bench.rows import Row, Variant
-from load_lab.bench.sample import Pair, Sample, Verdict, compare, evaluate
+from load_lab.bench.sample import Sample, Samples, Verdict, compare, evaluate
 from load_lab.bench.variants import Bench
 from load_lab.console import Progress
 from load_lab.errors import Interrupted, LabError
 from load_lab.machine.busy_loop import Busy
-from load_lab.profile.profile import backend_pid
-from load_lab.profile.recorder import check_permission
+from load_lab.profile.recorder import check_permission, find_server
+from load_lab.results.arms import alternate
 from load_lab.results.provenance import facts, store_result
 from load_lab.stack.engine import Engine, require_processes
 from load_lab.stack.exclusive import exclusive_use, prepare
 from load_lab.stack.native.program_paths import require, version_of
 from load_lab.stack.reported import read_counters
+from load_lab.targets.reference.app import at_entry, reported_facts
 from load_lab.targets.reference.bookings import ONE_NIGHT, free_slots
 
 _REPEATS, _SECONDS = 5, 5
@@ -78,9 +79,11 @@ def run(engine: Engine, options: Options) -> dict[str, Any]:
     head = {name: value for name, value in asdict(options).items() if name != "names"}
     with exclusive_use(engine) as stack:
         if options.profile:
-            check_permission(backend_pid(engine))
+            check_permission(find_server(at_entry(engine, "nginx")))
         prepare(engine, stack)
-        with facts(engine, stack.base, versions()) as provenance:
+        with facts(
+            engine, stack.base, reported_facts(engine, stack.base), versions()
+        ) as provenance:
             documents = _until_interrupted(_measure_rows(Bench(engine, stack.base), options))
     stored = store_result("bench", {**provenance, **head, "rows": documents})
     if missing := options.names[len(documents) :]:
@@ -132,7 +135,7 @@ def _row(bench: Bench, row: Row, options: Options, progress: Progress) -> dict[s
         progress.begin(label, seconds + _AROUND_SECONDS)
         return _sample(bench, variant, seconds)
 
-    samples: list[Pair] = []
+    samples: list[Samples] = []
     profiles: list[dict[str, Any]] = []
     try:
         with bench.prepare_row(row):
@@ -189,7 +192,7 @@ def _failed_verdict(verdict: Verdict, error: LabError) -> Verdict:
 
 
 def row_document(
-    name: str, path: str, verdicts: list[Verdict], samples: list[Pair]
+    name: str, path: str, verdicts: list[Verdict], samples: list[Samples]
 ) -> dict[str, Any]:
     """Return a row as it is stored and displayed."""
     return {
@@ -210,14 +213,11 @@ def _estimate_seconds(options: Options) -> float:
     return variants * repeats * (options.seconds + _AROUND_SECONDS) + start
 
 
-def pairs(row: Row, repeats: int, measure: Callable[[Variant, int], Sample]) -> list[Pair]:
-    """Call `measure(variant, repeat)` for every variant, `repeats` times, in alternating order.
-
-    So drift during a row (the clock, other programs, the disk's cache) favours no variant.
-    """
+def pairs(row: Row, repeats: int, measure: Callable[[Variant, int], Sample]) -> list[Samples]:
+    """Call `measure(variant, repeat)` for every variant, `repeats` times, in alternating order."""
     samples = []
     for repeat in range(repeats):
-        order = row.variants if repeat % 2 == 0 else row.variants[::-1]
+        order = alternate(row.variants, repeat)
         samples.append({variant.name: measure(variant, repeat) for variant in order})
     return samples
 

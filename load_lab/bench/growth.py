@@ -6,13 +6,14 @@ from typing import Any
 from load_lab.bench import benchmark
 from load_lab.bench.benchmark import NEEDS_PROCESSES, row_document
 from load_lab.bench.rows import Target, Variant
-from load_lab.bench.sample import Pair, Sample, evaluate
+from load_lab.bench.sample import Sample, Samples, evaluate
 from load_lab.bench.variants import Bench, id_of
 from load_lab.console import step
 from load_lab.results.provenance import facts, store_result
 from load_lab.stack.engine import Engine, require_processes
 from load_lab.stack.exclusive import exclusive_use, prepare
 from load_lab.targets.reference import large_dataset
+from load_lab.targets.reference.app import reported_facts
 from load_lab.targets.reference.large_dataset import Size
 
 # Disk use of a neighbour slows bookings down for half a minute, which could be all of three
@@ -69,7 +70,8 @@ def run(
     with exclusive_use(engine) as stack:
         large_dataset.check_disk()
         prepare(engine, stack)
-        with facts(engine, stack.base, benchmark.versions()) as provenance:
+        reported = reported_facts(engine, stack.base)
+        with facts(engine, stack.base, reported, benchmark.versions()) as provenance:
             pairs = _pairs(Bench(engine, stack.base), repeats, seconds, size or Size())
     rows = [
         row_document(row.name, row.path, [evaluate(row.target, pairs, check=False)], pairs)
@@ -81,14 +83,14 @@ def run(
     )
 
 
-def _pairs(bench: Bench, repeats: int, seconds: int, size: Size) -> list[Pair]:
+def _pairs(bench: Bench, repeats: int, seconds: int, size: Size) -> list[Samples]:
     """Measure everything `repeats` times; every other time the large dataset comes first."""
     bench.verify_variant(_DETAIL)
     pages = sorted(bench.pages)
     plain, tenfold = pages[0], pages[-1]
     bench.excluded |= {id_of(plain), id_of(tenfold)}
     with large_dataset.large_database(bench.engine, size, id_of(tenfold)):
-        pairs, active = list[Pair](), "small"
+        pairs, active = list[Samples](), "small"
         for repeat in range(repeats):
             # The active database comes first, which saves an exchange.
             pair = _samples(bench, active, seconds, plain, tenfold, repeat)

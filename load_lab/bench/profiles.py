@@ -15,9 +15,10 @@ from load_lab.load.load import new_testid
 from load_lab.machine.processes import cpu_seconds
 from load_lab.paths import project
 from load_lab.profile.flamegraph import hottest, packages
-from load_lab.profile.profile import MIN_SAMPLES, backend_pid, shares
-from load_lab.profile.recorder import Recorder
+from load_lab.profile.ranking import MIN_SAMPLES, shares
+from load_lab.profile.recorder import Recorder, find_server
 from load_lab.results.provenance import relative
+from load_lab.targets.reference.app import at_entry
 
 # The services that a response passes through.
 _SERVICES = ("nginx", "backend", "redis", "postgres")
@@ -78,7 +79,7 @@ def _record(bench: Bench, svg: Path, seconds_by_service: dict[str, float]) -> It
     """Record the CPU seconds of each service in `used`, and py-spy's picture in `svg`."""
     roots = {name: pid for name, pid in bench.engine.pids().items() if name in _SERVICES}
     before = cpu_seconds(roots)
-    with Recorder(backend_pid(bench.engine), svg):
+    with Recorder(find_server(at_entry(bench.engine, "nginx")), svg):
         yield
         bench.wait_until_idle()
         after = cpu_seconds(roots)

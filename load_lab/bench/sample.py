@@ -6,6 +6,7 @@ from typing import Literal
 
 from load_lab.bench.rows import Target
 from load_lab.machine.busy_loop import Busy
+from load_lab.results.ratio import Pair, Ratio, ratio_of_pairs
 
 Outcome = Literal["reached", "missed", "void", "failed"]
 
@@ -26,12 +27,14 @@ class Sample:
 
 
 # One measurement of each variant of a row, one after the other.
-Pair = dict[str, Sample]
+Samples = dict[str, Sample]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One value and its limit: a minimum, or with `at_most` a maximum."""
+    """One value and its limit: a minimum, or with `at_most` a maximum. Of a ratio, `values` are
+    those of the pairs, and `ratio` has their interval; None of fewer than three.
+    """
 
     what: str
     limit: float
@@ -41,6 +44,7 @@ class Verdict:
     unit: str = ""
     why: str = ""
     goal: float | None = None
+    ratio: Ratio | None = None
 
     @property
     def reached(self) -> float | None:
@@ -48,15 +52,16 @@ class Verdict:
         return median(self.values) if self.values else None
 
 
-def evaluate(target: Target, pairs: list[Pair], *, check: bool) -> Verdict:
+def evaluate(target: Target, pairs: list[Samples], *, check: bool) -> Verdict:
     """Evaluate one target over all pairs. Failed takes precedence over void, void over missed."""
     samples = [(name, pair[name]) for pair in pairs for name in (target.variant, target.baseline)]
     wrong = [f"{name}: {sample.wrong}" for name, sample in samples if sample.wrong]
     void = [f"{name}: {sample.busy}" for name, sample in samples if sample.busy.void]
-    ratios = [_ratio(target, pair) for pair in pairs if _has_ratio(target, pair)]
+    known = [found for pair in pairs if (found := _pair(target, pair)).is_known]
     limit = target.floor if check else target.must_reach
+    ratios = [found.ratio for found in known]
     verdict = compare(_label(target), limit, ratios, at_most=target.metric == "time")
-    verdict = replace(verdict, goal=target.goal)
+    verdict = replace(verdict, goal=target.goal, ratio=ratio_of_pairs(known))
     if wrong or not ratios:
         return _with_outcome(verdict, "failed", wrong or ["nothing was measured"])
     return (
@@ -85,18 +90,13 @@ def _label(target: Target) -> str:
     return texts[target.metric]
 
 
-def _has_ratio(target: Target, pair: Pair) -> bool:
-    """Return whether the ratio can be computed."""
-    metric = "bytes" if target.metric == "bytes" else "rate"
-    return all(getattr(pair[name], metric) > 0 for name in (target.variant, target.baseline))
-
-
-def _ratio(target: Target, pair: Pair) -> float:
-    variant, baseline = pair[target.variant], pair[target.baseline]
+def _pair(target: Target, samples: Samples) -> Pair:
+    """Return what the ratio is of: A and B of B ÷ A."""
+    variant, baseline = samples[target.variant], samples[target.baseline]
     match target.metric:
         case "bytes":
-            return baseline.bytes / variant.bytes
+            return Pair(variant.bytes, baseline.bytes)
         case "time":
-            return baseline.rate / variant.rate
+            return Pair(variant.rate, baseline.rate)
         case _:
-            return variant.rate / baseline.rate
+            return Pair(baseline.rate, variant.rate)

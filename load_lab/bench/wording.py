@@ -7,6 +7,8 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from load_lab.results.ratio import Ratio, error_text
+
 _COLOURS = {"reached": "green", "missed": "red", "void": "yellow", "failed": "red"}
 # Smaller shares of packages, in percent, are only in the document.
 _MIN_SHARE = 2
@@ -75,6 +77,8 @@ def _cells(metric: dict[str, Any]) -> tuple[str, ...]:
     sign, unit = "<=" if metric["at_most"] else ">=", metric["unit"]
     values, colour = metric["values"], _COLOURS[metric["outcome"]]
     reached = "–" if metric["reached"] is None else f"{_short(metric['reached'])}{unit}"
+    if ratio := metric.get("ratio"):
+        reached += f" ± {error_text(Ratio(**ratio).resolution)}"
     spread = f"{_short(min(values))} to {_short(max(values))}" if values else "–"
     outcome = f"[{colour}]{metric['outcome']}[/{colour}]"
     goal = metric.get("goal")

@@ -9,7 +9,7 @@ import typer
 
 from load_lab import options
 from load_lab.load import ApiScenario, Place
-from load_lab.load.chosen_target import loaded_target, require_reference_scenario
+from load_lab.load.chosen_target import loaded_target
 from load_lab.options import Json, current_engine, print_result
 
 
@@ -36,7 +36,6 @@ def capacity(
     from load_lab.settings import load_settings
     from load_lab.stack.locks import measurement_lock
 
-    require_reference_scenario(target, scenario)
     search = measurement.CapacityOptions(
         Slo(options.seconds_of("--p95", p95), options.share_of("--errors", errors)),
         None if target else scenario or ApiScenario.DETAIL,
@@ -47,7 +46,10 @@ def capacity(
     engine = current_engine()
     # Before a target is started, which can take minutes.
     measurement.validate_options(search, engine.settings() or load_settings())
-    with measurement_lock(), loaded_target(engine, target, yes_load, Place.HERE) as loaded:
+    with (
+        measurement_lock(),
+        loaded_target(engine, target, yes_load, Place.HERE, scenario) as loaded,
+    ):
         document = measurement.run(engine, loaded, search)
     print_result(document, as_json, wording.capacity)
     if document["outcome"] != "confirmed":

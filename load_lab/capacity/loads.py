@@ -23,15 +23,17 @@ from load_lab.load.k6 import Run, run_k6
 from load_lab.load.load import Load
 from load_lab.load.page_change import require_same_pages
 from load_lab.load.summary import read_summary
-from load_lab.machine.cpu_use import CpuUse, busy_between
+from load_lab.machine.cpu_use import CpuUse, busy_between, memory_peak
 from load_lab.machine.cpus import choose_cpus
 from load_lab.metrics import queries
 from load_lab.metrics.counters import Histogram, quantile
 from load_lab.metrics.plan import Plan
 from load_lab.metrics.prometheus import Prometheus, PrometheusUnavailable
-from load_lab.metrics.windows import WINDOW_SECONDS, Totals
+from load_lab.metrics.windows import WINDOW_SECONDS, Bounds, Totals
 from load_lab.results.bottleneck import Diagnosis
 from load_lab.results.limit import Limit
+from load_lab.results.operations import operation_results
+from load_lab.results.result import OperationResult
 from load_lab.results.verdict import limit_of_cpu
 from load_lab.run.early_stop import generator_is_full
 from load_lab.run.running import RunningLoad
@@ -69,7 +71,8 @@ _UNRECORDED = Judgement(False, "k6 or Prometheus stood still")
 @dataclass(frozen=True)
 class LoadDetails:
     """What a search does not need of a load, but its reader does. Times in ms; `services` has the
-    cores of each, `bottleneck` what limited the target where the load failed.
+    cores of each, `memory_bytes` is the most that the server took, `bottleneck` what limited the
+    target where the load failed, `operations` each of them there.
     """
 
     p50_ms: float | None
@@ -79,7 +82,9 @@ class LoadDetails:
     generator_cpu: float | None
     services: dict[str, float]
     cpu_speed: float | None
+    memory_bytes: int | None
     bottleneck: Diagnosis | None = None
+    operations: list[OperationResult] = field(default_factory=list)
 
 
 @dataclass
@@ -117,15 +122,13 @@ class K6Loads:
         load = replace(self._load("alone", "closed"), vus=1, duration=f"{_ALONE_SECONDS}s")
         run = self._run(load)
         summary = read_summary(run.summary_file)
-        requests = summary.value("http_reqs", "count")
-        if not requests:
+        if not summary.requests:
             raise LabError(f"The target answered no request. See {run.folder}.")
         self._alone = summary.value("http_req_duration", "avg") / 1000
-        failed = summary.value("http_req_failed", "passes")
-        late = requests - failed - summary.value("lab_answers_in_time", "count")
+        late = summary.good - summary.value("lab_answers_in_time", "count")
         median = summary.value("http_req_duration", "p(50)") / 1000
         disturbed = is_disturbed(run.cpu, run.started, foreign=self.target.is_observed)
-        return Alone(median, requests, late, failed, disturbed)
+        return Alone(median, summary.requests, late, summary.failed, disturbed)
 
     def ramp(self, start: float) -> Ramp:
         """Let the rate grow until responses are late, or the load generator is full."""
@@ -172,7 +175,11 @@ class K6Loads:
             timeline.disturbed, result = True, _UNRECORDED
         if not result.passed:
             found = self.details[load.testid]
-            self.details[load.testid] = replace(found, bottleneck=self._bottleneck(rate, timeline))
+            self.details[load.testid] = replace(
+                found,
+                bottleneck=self._bottleneck(rate, timeline),
+                operations=self._operations(timeline),
+            )
         return Hold(
             rate,
             timeline.seconds,
@@ -244,6 +251,15 @@ class K6Loads:
             **limits_of(self.target.url, settings, seen),
         )
         return diagnose(facts)
+
+    def _operations(self, timeline: "_LoadTimeline") -> list[OperationResult]:
+        """Return the operations of a hold that failed."""
+        prometheus = Prometheus(settings_of(self.engine).prometheus_url)
+        bounds = Bounds(1000 * self.slo.p95_seconds, self.slo.max_errors)
+        span = (timeline.started, len(timeline.seconds))
+        with suppress(PrometheusUnavailable):
+            return operation_results(timeline.load.testid, *span, bounds, prometheus)
+        return []
 
     def _too_many_requests(self, timeline: "_LoadTimeline") -> int:
         """Return how many requests of a hold were refused by a limit."""
@@ -423,6 +439,7 @@ def _details(run: Run, timeline: _LoadTimeline) -> LoadDetails:
         generator_cpu=round(use.load, 3) if use else None,
         services={name: round(cores, 3) for name, cores in use.services.items()} if use else {},
         cpu_speed=run.cpu_speed,
+        memory_bytes=memory_peak(run.cpu),
     )
 
 

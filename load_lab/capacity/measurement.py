@@ -21,7 +21,7 @@ from load_lab.results.bottleneck import Diagnosis
 from load_lab.results.formatting import milliseconds, rate
 from load_lab.results.limit import Limit
 from load_lab.results.provenance import SCHEMA_VERSION, host, relative, write_json
-from load_lab.results.result import CAPACITY, CapacityResult, Result
+from load_lab.results.result import CAPACITY, CapacityResult, Result, TargetName
 from load_lab.settings import Settings
 from load_lab.stack.engine import Engine, settings_of
 from load_lab.targets.declared import PUBLIC_RATE, is_public
@@ -87,11 +87,6 @@ def run(engine: Engine, target: Target, options: CapacityOptions) -> dict[str, A
         LabError: the stack or the target failed.
         Interrupted: the user pressed Ctrl-C; the loads so far are stored.
     """
-    if is_public(target.url):
-        raise UsageError(
-            f"{target.url} is not on your network, so it gets {PUBLIC_RATE} requests/s at most: "
-            "too few to find its capacity. Measure a copy of it on your network."
-        )
     with Progress(options.budget + LAST_SECONDS) as progress:
         progress.begin("capacity", options.budget + LAST_SECONDS)
         return search(engine, target, options, new_folder(), progress.show_step)
@@ -111,10 +106,15 @@ def search(
     """Search the target's capacity, store the document in `folder`, and return it.
 
     Raises:
-        UsageError: an option is out of range.
+        UsageError: an option is out of range, or the target is on a public network.
         LabError: the stack or the target failed.
         Interrupted: the user pressed Ctrl-C; the loads so far are stored.
     """
+    if is_public(target.url):
+        raise UsageError(
+            f"{target.url} is not on your network, so it gets {PUBLIC_RATE} requests/s at most: "
+            "too few to find its capacity. Measure a copy of it on your network."
+        )
     validate_options(options, settings_of(engine))
     head = _head(engine, settings_of(engine), target, options)
     loads = K6Loads(engine, target, options.slo, options.scenario, folder, options.only, show)
@@ -203,15 +203,22 @@ def search_result(document: dict[str, Any]) -> Result:
     limit = Limit.GENERATOR if document["outcome"] == "generator" else Limit.TARGET
     counts: dict[str, Any] = {}
     if hold:
-        good = hold["answered"] - hold["failed"]
+        good, per_second = hold["answered"] - hold["failed"], hold["answered"] / hold["seconds"]
         counts = {
             **{name: hold[name] for name in ("p50_ms", "p95_ms", "p99_ms", "failed")},
             "requests": hold["answered"],
-            "rps": round(hold["answered"] / hold["seconds"], 2),
+            "rps": round(per_second, 2),
             "failed_ratio": round(hold["failed"] / max(hold["answered"], 1), 4),
             "successes": good,
             "goodput": round((good - hold["late"]) / hold["seconds"], 2),
             "services_cpu": hold["services"],
+            "cpu_ms_per_request": {
+                name: round(1000 * cores / per_second, 3)
+                for name, cores in hold["services"].items()
+                if per_second
+            },
+            # Searches of earlier versions have none.
+            "memory_peak_bytes": hold.get("memory_bytes"),
         }
     return Result(
         testid=hold["load"] if hold else "",
@@ -228,6 +235,8 @@ def search_result(document: dict[str, Any]) -> Result:
             confirmed=document["outcome"] == "confirmed",
         ),
         cpu_speed=document["cpu_speed"],
+        target=TargetName(name=document["target"], url=document.get("url", "")),
+        only=document.get("only"),
         bottleneck=found,
         unseen_signals=list(found.unseen) if found else [],
         **counts,
@@ -295,7 +304,9 @@ def _hold_document(hold: Hold, found: LoadDetails) -> dict[str, Any]:
 
 def _details_document(found: LoadDetails) -> dict[str, Any]:
     bottleneck = found.bottleneck and found.bottleneck.model_dump(mode="json")
-    return {**asdict(replace(found, bottleneck=None)), "bottleneck": bottleneck}
+    operations = [each.model_dump(mode="json") for each in found.operations]
+    plain = asdict(replace(found, bottleneck=None, operations=[]))
+    return {**plain, "bottleneck": bottleneck, "operations": operations}
 
 
 def _second(second: Second) -> dict[str, float | None]:

@@ -33,7 +33,7 @@ def render(
     import yaml
 
     from load_lab.console import note, print_json
-    from load_lab.load.chosen_target import find_target_of_load, require_reference_scenario
+    from load_lab.load.chosen_target import find_target_of_load
     from load_lab.load.k6 import render as render_load
     from load_lab.load.k6_options import validate_options
     from load_lab.load.kubernetes.cluster import Cluster
@@ -45,7 +45,6 @@ def render(
 
     if duration is not None:
         check_duration(duration)
-    require_reference_scenario(target, scenario)
     load = Load(
         profile,
         scenario,
@@ -59,7 +58,7 @@ def render(
     )
     engine = current_engine()
     require_local_k6(engine, samples=False)
-    loaded = find_target_of_load(engine, target, yes_load, Place.KUBERNETES)
+    loaded = find_target_of_load(engine, target, yes_load, Place.KUBERNETES, scenario)
     resources = render_load(engine, loaded, load)
     note(
         f"If the load needs variables that nobody else may read ({', '.join(SECRET_VARIABLES)}): "

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from load_lab.errors import LabError
 from load_lab.load import Profile, Scenario
-from load_lab.paths import EXPERIMENTS, PRESETS, project
+from load_lab.paths import EXPERIMENTS, OWN_EXPERIMENTS, PRESETS, project
 from load_lab.results.store import StoredRun, stored_runs
 
 Entry = dict[str, str]
@@ -71,7 +71,10 @@ def _about(run: StoredRun) -> str:
 _KINDS: dict[str, Callable[[], list[Entry]]] = {
     "profiles": lambda: _choices(Profile),
     "scenarios": lambda: _choices(Scenario),
-    "experiments": lambda: _files(EXPERIMENTS.glob("*.toml"), _title),
+    "experiments": lambda: [
+        *_files(EXPERIMENTS.glob("*.toml"), _title),
+        *_files(OWN_EXPERIMENTS.glob("*.toml"), lambda path: f"{_title(path)} (--target NAME)"),
+    ],
     "presets": lambda: _files(PRESETS.glob("*.env"), _comment),
     "targets": lambda: _files(project().targets.glob("*.toml"), _title),
     "runs": _runs,

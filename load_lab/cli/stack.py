@@ -25,15 +25,14 @@ def up(target: Target = None, as_json: Json = False) -> None:
     """
     from load_lab.cli import stack_wording as output
     from load_lab.metrics.missing_series import wait_for_series
-    from load_lab.settings import load_settings, update_settings
     from load_lab.stack.choice import choose_engine
+    from load_lab.stack.exclusive import start_settings
     from load_lab.stack.locks import change_lock, require_no_measurement
     from load_lab.stack.reported import wait_for_api
 
-    settings = load_settings()
+    settings = start_settings(reference_app=target is None)
     if target:
         _require_startable(target)
-        settings = update_settings(settings, ["LAB_REFERENCE_APP=off"])
     with change_lock():
         require_no_measurement()
         engine = choose_engine(settings)

@@ -4,17 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from load_lab.compare.cost import Side
-from load_lab.compare.ratios import (
-    Pair,
-    Ratio,
-    Verdict,
-    estimate,
-    is_clear,
-    is_look,
-    is_more,
-    judge,
-)
-from load_lab.compare.variants import Variant
+from load_lab.compare.ratios import Verdict, is_clear, is_look, is_more, judge
+from load_lab.results.ratio import Pair, Ratio, ratio_of_pairs
+from load_lab.targets.subject import Variant
 
 # Where the CPU is less than this share of the response time, the response time is judged as well.
 _CPU_SHARE = 0.5
@@ -26,7 +18,8 @@ _LEAST_MORE = {"failed": 0.005, "late": 0.01}
 class CompareOptions:
     """What to compare, by which requests; how long at most, in seconds; from which difference on B
     is slower, as a share; from which response time on a request is late; the least length of a
-    block; and whether each one's capacity is searched, too, after the budget.
+    block; whether each one's capacity is searched, too, after the budget; and whether the variants
+    may answer differently.
     """
 
     a: Variant
@@ -37,11 +30,12 @@ class CompareOptions:
     limit_ms: int = 1000
     block_seconds: int = 20
     with_capacity: bool = False
+    may_differ: bool = False
 
     @property
     def is_control(self) -> bool:
         """Return whether both are the same: then the machine is compared with itself."""
-        return (self.a.assignments, self.a.commit) == (self.b.assignments, self.b.commit)
+        return self.a.same_as(self.b)
 
 
 @dataclass(frozen=True)
@@ -95,7 +89,7 @@ class Session:
         ]
 
     def ratio(self, metric: str) -> Ratio | None:
-        return estimate(self.pairs(metric))
+        return ratio_of_pairs(self.pairs(metric))
 
     @property
     def judged(self) -> list[str]:

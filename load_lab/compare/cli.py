@@ -10,7 +10,7 @@ import typer
 
 from load_lab.errors import UsageError
 from load_lab.load import ApiScenario
-from load_lab.load.chosen_target import require_reference_scenario
+from load_lab.load.chosen_target import find_subject
 from load_lab.options import (
     Json,
     Target,
@@ -26,7 +26,7 @@ def compare(
     a: Annotated[
         str,
         typer.Argument(
-            help="A preset, settings (LAB_DETAIL=fast), a commit, . or a stored capacity."
+            help="A preset, settings or options (workers=4), a commit, . or a stored capacity."
         ),
     ],
     b: Annotated[str, typer.Argument(help="What is compared with it.")],
@@ -35,9 +35,7 @@ def compare(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(
-            help="No load begins later than this. Default: 6m; on docker or with --target 15m."
-        ),
+        typer.Option(help="No load begins later than this. Default: 6m; in turns 15m."),
     ] = None,
     fail_if_slower: Annotated[
         str, typer.Option(help="From which difference on B is slower, such as 5%.")
@@ -48,6 +46,12 @@ def compare(
     capacity: Annotated[
         bool, typer.Option("--capacity", help="Also search the capacity of each: 5 minutes more.")
     ] = False,
+    in_turns: Annotated[
+        bool, typer.Option("--in-turns", help="Not both at once: one after the other.")
+    ] = False,
+    may_differ: Annotated[
+        bool, typer.Option("--may-differ", help="Compare variants that answer differently.")
+    ] = False,
     markdown: Annotated[
         Path | None, typer.Option(help="Also write Markdown to a file, for a pull request.")
     ] = None,
@@ -57,44 +61,42 @@ def compare(
 ) -> None:
     """Compare two variants: is B slower than A?
 
-    Both run at once on the same CPUs, on docker and with --target in turns, restarted several
-    times. Exit code 1 if B is slower.
+    Both run at once on the same CPUs, on docker in turns, restarted several times. Exit code 1 if
+    B is slower.
     """
     from load_lab.compare import comparison, wording
     from load_lab.compare.blocks import CompareOptions
-    from load_lab.compare.in_turns import find_target_variant
     from load_lab.compare.page import add_page
     from load_lab.compare.stored_capacities import compare_stored, find_pair
-    from load_lab.compare.variants import find_variant
-    from load_lab.targets.declared import find_allowed
+    from load_lab.console import note
 
-    require_reference_scenario(target, scenario)
     if markdown and not markdown.parent.is_dir():
         raise UsageError(f"--markdown {markdown}: the folder does not exist. Create it first.")
     threshold = share_of("--fail-if-slower", fail_if_slower)
     if pair := find_pair(a, b):
         given = {"scenario": scenario, "budget": budget, "target": target}
-        _require_none({**given, "capacity": capacity or None})
+        switches = {"capacity": capacity, "in-turns": in_turns, "may-differ": may_differ}
+        _require_none({**given, **{name: on or None for name, on in switches.items()}})
         document = compare_stored(*pair, threshold)
         print_result(document, as_json, lambda document: document["headline"])
         if markdown:
             markdown.write_text(wording.markdown(document))
         _exit_by_verdict(document, strict=strict)
         return
-    engine = current_engine()
-    seconds = seconds_of("--budget", budget or comparison.default_budget(engine, target))
-    if target:
-        declared = find_allowed(target, yes_load)
-        first, second = (find_target_variant(declared, text) for text in (a, b))
-        options = CompareOptions(first, second, None, seconds, threshold, with_capacity=capacity)
-        document = add_page(comparison.run_target(engine, declared, options))
-    else:
-        first, second = find_variant(a), find_variant(b)
-        requests = scenario or ApiScenario.DETAIL
-        options = CompareOptions(
-            first, second, requests, seconds, threshold, with_capacity=capacity
-        )
-        document = add_page(comparison.run(engine, options))
+    subject = find_subject(current_engine(), target, yes_load, scenario, ApiScenario.DETAIL)
+    variants = (subject.variant(a), subject.variant(b))
+    at_once = not (in_turns or subject.why_in_turns)
+    if subject.why_in_turns and not in_turns:
+        note(f"In turns: {subject.why_in_turns}.")
+    options = CompareOptions(
+        *variants,
+        subject.scenario,
+        seconds_of("--budget", budget or comparison.default_budget(at_once=at_once)),
+        threshold,
+        with_capacity=capacity,
+        may_differ=may_differ,
+    )
+    document = add_page(comparison.run(subject, options, at_once=at_once))
     print_result(document, as_json, wording.comparison)
     if markdown:
         markdown.write_text(wording.markdown(document))

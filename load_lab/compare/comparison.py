@@ -2,39 +2,31 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from lab_settings.types import cpu_numbers
 
 from load_lab.capacity.measurement import CapacityOptions, require_budget
-from load_lab.capacity.stack_capacity import BUDGET_SECONDS, SECONDS, SLO
-from load_lab.compare.at_once import duet
+from load_lab.capacity.target_capacity import BUDGET_SECONDS, SECONDS, SLO
 from load_lab.compare.blocks import Block, CompareOptions, Session
-from load_lab.compare.cost import BlockLoad, Order, Side
-from load_lab.compare.in_turns import turns_of_stack, turns_of_target
+from load_lab.compare.cost import BlockLoad, Order
 from load_lab.compare.result import document_of, head_of
 from load_lab.compare.stored_capacities import compare_stored, stored_capacity
-from load_lab.compare.variants import Variant, require_comparable
+from load_lab.compare.trials import Trials
 from load_lab.console import Progress, note
 from load_lab.errors import Interrupted, LabError, UsageError
-from load_lab.interrupts import interruptible, uninterrupted
-from load_lab.load.workloads import WRITING_SCENARIOS
+from load_lab.interrupts import interruptible
 from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.noise import StealMeter, cpu_speed
 from load_lab.paths import project
 from load_lab.results.provenance import relative, write_json
-from load_lab.settings import Settings, load_settings
-from load_lab.stack.engine import Engine, settings_of
-from load_lab.stack.exclusive import exclusive_use, prepare
-from load_lab.stack.locks import measurement_lock
-from load_lab.targets.app_process import put_data_back
-from load_lab.targets.declared import DeclaredTarget
+from load_lab.targets.subject import Instance, Subject
 
-# Two stacks at once need it for four blocks.
+# Two at once need it for four blocks.
 MIN_BUDGET_SECONDS = 150
 # A block: as many requests as say something, but not endlessly.
 _LONGEST_BLOCK_SECONDS, _BLOCK_REQUESTS = 40, 60
@@ -47,158 +39,59 @@ _LEAST_RATE = 0.1
 _CONTROL_EVERY, _FIRST_CONTROL = 5, 2
 
 
-class Method(Protocol):
-    """How variants are run for a comparison; `how` describes it. A block has one load or two;
-    `swaps` if variants change their places between blocks. `find_unseen` names the services that do
-    not count, or not for certain.
-    """
-
-    @property
-    def how(self) -> str: ...
-
-    @property
-    def loads_of_block(self) -> int: ...
-
-    @property
-    def swaps(self) -> bool: ...
-
-    @property
-    def find_unseen(self) -> Callable[[], Sequence[str]]: ...
-
-    def find_rate(self, variants: tuple[Variant, Variant], folder: Path) -> float: ...
-
-    def block(
-        self, variants: tuple[Variant, Variant], load: BlockLoad, folder: Path, order: Order
-    ) -> tuple[Side, Side]: ...
-
-    def capacity(
-        self, variant: Variant, options: CapacityOptions, folder: Path, show: Callable[[str], None]
-    ) -> dict[str, Any]: ...
-
-
-def validate_options(options: CompareOptions, base: Settings) -> None:
-    """Check the options before anything is started.
-
-    Raises:
-        UsageError: a setting is unknown, the commits can't be compared, or the budget is short.
-    """
-    for variant in (options.a, options.b):
-        variant.settings(base)
-    require_comparable(options.a, options.b)
-    _validate_budget(options)
-
-
 def _validate_budget(options: CompareOptions) -> None:
     require_budget(options.budget, MIN_BUDGET_SECONDS)
     if options.threshold <= 0:
         raise UsageError("--fail-if-slower 0% is too low. Example: 5%.")
 
 
-def default_budget(engine: Engine, target: str | None) -> str:
+def default_budget(*, at_once: bool) -> str:
     """Return the time in which most comparisons end: in turns, a block has two loads."""
-    return "6m" if engine.has_processes and not target else "15m"
+    return "6m" if at_once else "15m"
 
 
-def _base_settings(engine: Engine) -> Settings:
-    """Return the settings without a variant: those of the running stack, if there is one.
-
-    Raises:
-        UsageError: there is no reference app.
-    """
-    settings = engine.settings() or load_settings()
-    if settings.LAB_REFERENCE_APP == "off":
-        raise UsageError("LAB_REFERENCE_APP=off, but `lab compare` loads the reference app.")
-    return settings
-
-
-def run(engine: Engine, options: CompareOptions) -> dict[str, Any]:
-    """Compare variants of the reference app, store the document, and return it: both at once, on
-    docker in turns.
+def run(subject: Subject, options: CompareOptions, *, at_once: bool) -> dict[str, Any]:
+    """Compare variants of a target, store the document, and return it.
 
     Raises:
-        UsageError: an option is out of range.
+        UsageError: an option is out of range, a variant is invalid, or they can't run at once.
         LabError: a variant does not start, or a load failed.
         Interrupted: the user pressed Ctrl-C; the blocks so far are stored.
     """
-    base = _base_settings(engine)
-    if not engine.has_processes:
-        return _run_in_turns(engine, base, options)
-    with measurement_lock():
-        return run_duet(base, options)
-
-
-def run_duet(base: Settings, options: CompareOptions) -> dict[str, Any]:
-    """Like `run`, with two stacks of the native engine; `base` are the settings of both."""
-    validate_options(options, base)
-    variants = (options.a, options.b)
-    return _compare("native", base, duet(base, variants, str(options.scenario)), options)
-
-
-def _run_in_turns(engine: Engine, base: Settings, options: CompareOptions) -> dict[str, Any]:
-    validate_options(options, base)
-    if options.a.commit or options.b.commit:
-        raise UsageError(
-            "Commits are compared by two stacks at once, which need the native engine. Stop this "
-            "one with `lab down`, and set LAB_ENGINE=native. Or compare settings or presets."
-        )
-    with exclusive_use(engine, keep_settings=True) as stack:
-        if options.scenario in WRITING_SCENARIOS:
-            prepare(engine, stack)
-        turns = turns_of_stack(engine, stack.base, str(options.scenario))
-        return _compare(engine.name, stack.base, nullcontext(turns), options)
-
-
-def run_target(engine: Engine, target: DeclaredTarget, options: CompareOptions) -> dict[str, Any]:
-    """Like `run`, for variants of a target of the user's own, in turns; its data are put back."""
     _validate_budget(options)
-    with measurement_lock():
-        turns = turns_of_target(engine, target)
-        with _data_put_back(target):
-            return _compare(engine.name, settings_of(engine), nullcontext(turns), options)
-
-
-@contextmanager
-def _data_put_back(target: DeclaredTarget) -> Iterator[None]:
-    """Put the data back after the block, whatever ended it; a failure is reported."""
-    try:
-        yield
-    finally:
-        with uninterrupted("Putting the data back first; a moment."):
-            try:
-                put_data_back(target)
-            except LabError as error:
-                note(f"The data could not be put back: {error}")
+    instances = subject.instances((options.a, options.b), at_once=at_once)
+    return _compare(subject, instances, options)
 
 
 def _compare(
-    engine_name: str,
-    base: Settings,
-    method: AbstractContextManager[Method],
+    subject: Subject,
+    instances: AbstractContextManager[Sequence[Instance]],
     options: CompareOptions,
 ) -> dict[str, Any]:
     started = time.monotonic()
     folder = project().results / f"compare-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    head = head_of(engine_name, base, options)
     session, document, steal = Session(options), dict[str, Any](), StealMeter()
     with Progress(options.budget) as progress:
         progress.begin("starting the variants", _START_SECONDS, options.budget)
-        with method as running:
+        with instances as found:
+            base, trials = subject.settings, Trials(found, options.scenario)
+            head = head_of(subject.engine.name, base, options)
             folder.mkdir(parents=True)
             try:
                 with interruptible():
-                    load = _find_load(running, options, folder)
-                    for block in _blocks(running, options, load, folder, started, progress):
+                    load = _find_load(trials, options, folder)
+                    for block in _blocks(trials, options, load, folder, started, progress):
                         session.add(block)
                         # After each block, so that an interruption loses none.
                         seconds = time.monotonic() - started
                         document = document_of(head, session, load, seconds)
-                        document |= {"how": running.how, "files": _files(folder)}
-                        document["unseen"] = list(running.find_unseen())
+                        document |= {"how": trials.how, "files": _files(folder)}
+                        document["unseen"] = trials.unseen
                         write_json(folder / "result.json", document)
                         if session.is_clear:
                             break
                     if options.with_capacity:
-                        capacity = _capacities(running, options, folder, progress)
+                        capacity = _capacities(trials, options, folder, progress)
                         document["capacity"] = capacity
             except LabError:
                 if document:
@@ -212,8 +105,8 @@ def _compare(
     return _store(folder, document)
 
 
-def _find_load(method: Method, options: CompareOptions, folder: Path) -> BlockLoad:
-    rate = method.find_rate((options.a, options.b), folder / "alone")
+def _find_load(trials: Trials, options: CompareOptions, folder: Path) -> BlockLoad:
+    rate = trials.find_rate((options.a, options.b), folder / "alone", may_differ=options.may_differ)
     if rate < _LEAST_RATE:
         raise LabError(
             f"The slower variant allows {rate:.2g} requests/s, too few to compare. Choose a "
@@ -225,7 +118,7 @@ def _find_load(method: Method, options: CompareOptions, folder: Path) -> BlockLo
 
 
 def _blocks(
-    method: Method,
+    trials: Trials,
     options: CompareOptions,
     load: BlockLoad,
     folder: Path,
@@ -233,7 +126,7 @@ def _blocks(
     progress: Progress,
 ) -> Iterator[Block]:
     """Yield blocks until the next one would exceed the budget."""
-    expected = float(method.loads_of_block * (load.seconds + _AROUND_BLOCK_SECONDS))
+    expected = float(trials.loads_of_block * (load.seconds + _AROUND_BLOCK_SECONDS))
     number = 0
     while not number or time.monotonic() - started + expected < options.budget:
         number += 1
@@ -243,13 +136,13 @@ def _blocks(
         control = not options.is_control and number % _CONTROL_EVERY == _FIRST_CONTROL
         order = Order.of_block(number)
         variants = (options.a, options.a if control else options.b)
-        a, b = method.block(variants, load, folder / str(number), order)
-        yield Block(number, a, b, method.swaps and order.swapped, control)
+        a, b = trials.block(variants, load, folder / str(number), order)
+        yield Block(number, a, b, trials.at_once and order.swapped, control)
         expected = time.monotonic() - began
 
 
 def _capacities(
-    method: Method, options: CompareOptions, folder: Path, progress: Progress
+    trials: Trials, options: CompareOptions, folder: Path, progress: Progress
 ) -> dict[str, Any]:
     """Search the capacity of both, one after the other, and compare them."""
     search_options = CapacityOptions(SLO, options.scenario, budget=BUDGET_SECONDS)
@@ -260,7 +153,7 @@ def _capacities(
         # Its loads are named after the folder.
         name = f"{folder.name}-{side}"
         try:
-            document = method.capacity(variant, search_options, folder / name, progress.show_step)
+            document = trials.capacity(variant, search_options, folder / name, progress.show_step)
             found[side] = (document["headline"], stored_capacity(side.upper(), document))
         except Interrupted:
             raise

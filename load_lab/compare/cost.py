@@ -23,37 +23,25 @@ from load_lab.machine.processes import CpuTimes, server_pids, tree_bytes
 from load_lab.metrics.counters import Histogram, quantile
 from load_lab.metrics.prometheus import Prometheus
 from load_lab.run.measurement import read_totals
-from load_lab.settings import Settings
-from load_lab.stack.engine import Engine
-from load_lab.stack.measuring_services import side_of
-from load_lab.targets.target import Target
+from load_lab.targets.statements import Statements, own_times
+from load_lab.targets.subject import Running
 
 # Without this much time, connections, pools and caches of a new process would be measured.
 _WARM_SECONDS = 4
 # A load that has not begun by then never does.
 _START_SECONDS = 120
 _VUS, _ALONE_SECONDS = 4, 4
-
-
-@dataclass(frozen=True)
-class Party:
-    """A running variant: the stack that loads it, and how its main processes are found, by name.
-    An app may open its database's connections with its first requests only, or for each one: then
-    `look`, called under load, looks for a few hundred milliseconds what it is connected to.
-    """
-
-    engine: Engine
-    settings: Settings
-    target: Target
-    find_pids: Callable[[], Mapping[str, int]]
-    look: Callable[[], None] | None = None
+# In each second of a warm-up, until a database is known.
+_LOOK_SECONDS = 0.4
 
 
 @dataclass(frozen=True)
 class Side:
     """What one variant did in a block. Times in ms; `late` responses took longer than the limit,
     the median is that of the whole load. `services`: the CPU time of each, if which there are was
-    only seen by their connections.
+    only seen by their connections. `shared`: the CPU time of those that serve both variants, per
+    request of both; it is in no other value. `statements_ms`: the time of its statements there per
+    request, None if not known.
     """
 
     requests: float
@@ -66,6 +54,8 @@ class Side:
     memory_bytes: int | None
     histogram: Histogram = field(default_factory=dict, repr=False)
     services: Mapping[str, float] = field(default_factory=dict)
+    shared: Mapping[str, float] = field(default_factory=dict)
+    statements_ms: float | None = None
 
     def counting(self, names: Collection[str]) -> "Side":
         """Return the side with the CPU time of these services only."""
@@ -103,12 +93,7 @@ class BlockLoad:
     limit_ms: int
 
 
-def target_pids(engine: Engine) -> dict[str, int]:
-    """Return the main processes of what answers a stack's requests, Postgres included."""
-    return {name: pid for name, pid in engine.pids().items() if side_of(name) == "target"}
-
-
-def rate_alone(party: Party, scenario: str | None, folder: Path) -> float:
+def rate_alone(party: Running, scenario: str | None, folder: Path) -> float:
     """Return the successful responses per second without pauses.
 
     Raises:
@@ -117,20 +102,19 @@ def rate_alone(party: Party, scenario: str | None, folder: Path) -> float:
     load = Load("closed", scenario, vus=_VUS, duration=f"{_ALONE_SECONDS}s", testid=_testid(folder))
     _execute([party], [load], [folder], lambda: _look(party))
     summary = read_summary(folder / SUMMARY)
-    answered = summary.value("http_reqs", "count") - summary.value("http_req_failed", "passes")
-    if answered <= 0:
+    if not summary.good:
         raise LabError(f"{party.target.description} answered no request. See {folder}.")
-    return answered / summary.seconds
+    return summary.good / summary.seconds
 
 
-def _look(party: Party) -> bool:
+def _look(party: Running) -> bool:
     """Look for services, and let the load go on."""
     if party.look:
-        party.look()
+        party.look(_LOOK_SECONDS)
     return False
 
 
-def measure(parties: Sequence[Party], load: BlockLoad, folders: Sequence[Path]) -> list[Side]:
+def measure(parties: Sequence[Running], load: BlockLoad, folders: Sequence[Path]) -> list[Side]:
     """Load all parties at once, and return what each did after the warm-up.
 
     Raises:
@@ -152,9 +136,23 @@ def measure(parties: Sequence[Party], load: BlockLoad, folders: Sequence[Path]) 
     _execute(parties, loads, folders, meter)
     if not meter.is_complete:
         raise LabError(f"The load ended before the block did. See {folders[0].parent}.")
-    return [
+    sides = [
         _side(party, one, folder, meter, position)
         for position, (party, one, folder) in enumerate(zip(parties, loads, folders, strict=True))
+    ]
+    return _with_shared(sides, meter)
+
+
+def _with_shared(sides: Sequence[Side], meter: "_Meter") -> list[Side]:
+    """Return the sides with what the services cost that serve both variants."""
+    requests = sum(side.requests for side in sides)
+    shared = {name: 1000 * used / requests for name, used in meter.shared_cpu.items()}
+    if not shared:
+        return list(sides)
+    times = own_times(meter.statements)
+    return [
+        replace(side, shared=shared, statements_ms=ms / side.requests if ms is not None else None)
+        for side, ms in zip(sides, times, strict=True)
     ]
 
 
@@ -164,7 +162,7 @@ def _testid(folder: Path) -> str:
 
 
 def _execute(
-    parties: Sequence[Party],
+    parties: Sequence[Running],
     loads: Sequence[Load],
     folders: Sequence[Path],
     should_stop: Callable[[], bool],
@@ -195,13 +193,15 @@ def _execute(
 class _Meter:
     """Samples the CPU seconds of all parties each second; returns true at the block's end."""
 
-    parties: Sequence[Party]
+    parties: Sequence[Running]
     logs: list[Path]
     seconds: int
     times: list[float] = field(default_factory=list)
     cpu_times: list[CpuTimes] = field(default_factory=list)
     memory: list[int | None] = field(default_factory=list)
     pids: list[dict[str, int]] = field(default_factory=list)
+    # Of each variant, at the block's begin and end.
+    statements: list[list[Statements | None]] = field(default_factory=list)
     _begun: float | None = None
 
     def __post_init__(self) -> None:
@@ -226,6 +226,7 @@ class _Meter:
         self.times.append(time.time())
         if len(self.times) == 1 or self.is_complete:
             self.cpu_times.append(CpuTimes.now())
+            self.statements.append([party.read_statements() for party in self.parties])
         if self.is_complete:
             found = self._find_pids()
             self._require_same(found)
@@ -254,13 +255,28 @@ class _Meter:
     def is_complete(self) -> bool:
         return bool(self.times) and self.times[-1] - self.times[0] >= self.seconds
 
+    @property
+    def _shared(self) -> set[int]:
+        """Return the processes that serve both variants, not one alone."""
+        each = [set(pids.values()) for pids in self.pids]
+        return set.intersection(*each) if len(each) > 1 else set()
+
+    @property
+    def shared_cpu(self) -> dict[str, float]:
+        """Return the CPU seconds of the services that serve both variants."""
+        return self._cpu({n: pid for n, pid in self.pids[0].items() if pid in self._shared})
+
     def cpu(self, position: int) -> dict[str, float]:
-        """Return the CPU seconds of a party's services in the block."""
-        before, after = (times.of(self.pids[position]) for times in self.cpu_times)
+        """Return the CPU seconds of the services that serve one variant alone."""
+        pids = self.pids[position].items()
+        return self._cpu({name: pid for name, pid in pids if pid not in self._shared})
+
+    def _cpu(self, pids: Mapping[str, int]) -> dict[str, float]:
+        before, after = (times.of(pids) for times in self.cpu_times)
         return {name: after[name] - before[name] for name in after}
 
 
-def _side(party: Party, load: Load, folder: Path, meter: _Meter, position: int) -> Side:
+def _side(party: Running, load: Load, folder: Path, meter: _Meter, position: int) -> Side:
     summary = read_summary(folder / SUMMARY)
     if summary.started is None:
         raise LabError(f"k6 sent nothing. See {folder}.")

@@ -11,12 +11,17 @@ from load_lab.results.provenance import relative, write_json
 
 _LABELS: dict[str, tuple[str, Callable[[float | None], str]]] = {
     "cpu_ms": ("CPU per request, ms", milliseconds),
+    "statements_ms": ("statements in Postgres, ms", milliseconds),
     "p50_ms": ("p50, ms", milliseconds),
     "p95_ms": ("p95, ms", milliseconds),
     "p99_ms": ("p99, ms", milliseconds),
     "memory_bytes": ("memory of the server, MiB", mebibytes),
 }
 _NAME_DATABASE = "In the target's file, postgres or manage names a database"
+_NO_SPLIT = (
+    "that takes a database or a role for each ({database}), postgres in the target's file, and "
+    "pg_stat_statements there"
+)
 COLUMNS = ("", "A", "B", "B ÷ A", "interval (98 %)", "verdict")
 
 
@@ -81,6 +86,8 @@ def _table(title: str, values: dict[str, Any]) -> Table:
 def rows_of(document: dict[str, Any]) -> Iterator[list[str]]:
     sides = document["sides"]
     for name, (label, text) in _LABELS.items():
+        if name == "statements_ms" and not document.get("shared", {}).get("is_split"):
+            continue
         ratio = document["ratios"][name]
         verdict = ratio["verdict"] if ratio and name in document["judged"] else ""
         yield [
@@ -112,6 +119,13 @@ def _share(side: dict[str, Any], name: str) -> str:
     return percent(side[name] / side["requests"]) if side["requests"] else "–"
 
 
+def _shared(is_split: bool, cpu_ms: dict[str, float]) -> str:
+    """Return what serves both variants, whose CPU time is in neither's."""
+    services = ", ".join(f"{name} {milliseconds(ms)} ms" for name, ms in cpu_ms.items())
+    split = "its statements: see the table" if is_split else f"not split: {_NO_SPLIT}"
+    return f"{services} of CPU time per request of both, not in the ratio; {split}"
+
+
 def facts_of(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for side in "ab":
         variant = document[side]
@@ -129,6 +143,8 @@ def facts_of(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "not counted", f"{', '.join(left)}: not seen in each block. {_NAME_DATABASE}"
     for each in document.get("unseen", ()):
         yield "not counted", each
+    if shared := document.get("shared", {}).get("cpu_ms"):
+        yield "serves both", _shared(document["shared"]["is_split"], shared)
     if document["control"] and not document["is_control"]:
         ratios = ", ".join(f"{ratio:.3f}" for ratio in document["control"])
         yield "A against A", f"{ratios} × the CPU per request, in the same session"

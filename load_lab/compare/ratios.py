@@ -7,76 +7,20 @@ requests of one instance don't average that away.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from scipy import stats
+
+from load_lab.results.ratio import ALPHA, Pair, Ratio, ratio_of_pairs
 
 Verdict = Literal["faster", "slower", "not slower", "can't tell"]
 
 # The evidence is looked at after each of these numbers of blocks, and after every second later.
 _LOOKS = (4, 6, 9, 12)
 _LATER = 2
-# False alarms per look. Looks share their blocks, and a verdict needs half of the threshold, too.
-ALPHA = 0.02
+# Looks share their blocks, and a verdict needs half of the threshold, too.
 _MIN_SHARE_OF_THRESHOLD = 0.5
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A metric of both variants in one block; `swapped` if B was in the first stack."""
-
-    a: float
-    b: float
-    swapped: bool = False
-
-    @property
-    def log_ratio(self) -> float:
-        return math.log(self.b / self.a)
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """B ÷ A of a metric, with its confidence interval, of `blocks` restarts.
-
-    `resolution` is the half width of the interval: by so much, as a share, this machine can tell.
-    """
-
-    ratio: float
-    low: float
-    high: float
-    blocks: int
-
-    @property
-    def resolution(self) -> float:
-        return math.sqrt(self.high / self.low) - 1
-
-
-def estimate(pairs: Sequence[Pair], alpha: float = ALPHA) -> Ratio | None:
-    """Return the ratio with a t interval of 1 - `alpha`; None with fewer than three blocks, or if
-    a metric is zero.
-
-    The log ratios are regressed on which variant was in the first stack: what differs between the
-    stacks, such as their data on disk, is not counted as a difference of the variants.
-    """
-    usable = [pair for pair in pairs if pair.a > 0 and pair.b > 0]
-    positions = {pair.swapped for pair in usable}
-    unknowns = len(positions)
-    if len(usable) < max(3, unknowns + 1):
-        return None
-    logs = np.array([pair.log_ratio for pair in usable])
-    columns = [np.ones(len(usable))]
-    if unknowns == 2:
-        columns.append(np.array([1.0 if pair.swapped else -1.0 for pair in usable]))
-    design = np.column_stack(columns)
-    solution = np.linalg.lstsq(design, logs, rcond=None)[0]
-    freedom = len(usable) - unknowns
-    variance = float(np.sum((logs - design @ solution) ** 2)) / freedom
-    error = math.sqrt(variance * float(np.linalg.inv(design.T @ design)[0, 0]))
-    half = float(stats.t.ppf(1 - alpha / 2, freedom)) * error
-    centre = float(solution[0])
-    return Ratio(math.exp(centre), math.exp(centre - half), math.exp(centre + half), len(usable))
 
 
 def judge(ratio: Ratio | None, threshold: float) -> Verdict:
@@ -109,7 +53,7 @@ def is_clear(pairs: Sequence[Pair], threshold: float) -> bool:
     """Return whether the comparison may stop before its budget ends. What is not slower may still
     be found to be faster.
     """
-    ratio = estimate(pairs)
+    ratio = ratio_of_pairs(pairs)
     if ratio is None or not is_look(len(pairs)):
         return False
     verdict = judge(ratio, threshold)

@@ -3,18 +3,23 @@
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from load_lab.compare.blocks import Block, CompareOptions, Session
 from load_lab.compare.cost import BlockLoad, Side
-from load_lab.compare.ratios import Ratio, judge
-from load_lab.compare.variants import Variant
+from load_lab.compare.ratios import judge
 from load_lab.metrics.counters import add, quantile
 from load_lab.results.provenance import SCHEMA_VERSION, host
+from load_lab.results.ratio import Ratio
 from load_lab.settings import Settings
+from load_lab.targets.subject import Variant
 
 _QUANTILES = tuple(share / 100 for share in (1, 5, *range(10, 91, 10), 95, 99))
-_METRICS = ("cpu_ms", "p50_ms", "p95_ms", "p99_ms", "memory_bytes")
+_TIMES = ("cpu_ms", "statements_ms", "p50_ms", "p95_ms", "p99_ms")
+_METRICS = (*_TIMES, "memory_bytes")
 
 
 def head_of(engine_name: str, base: Settings, options: CompareOptions) -> dict[str, Any]:
@@ -33,10 +38,11 @@ def head_of(engine_name: str, base: Settings, options: CompareOptions) -> dict[s
 
 
 def _variant(variant: Variant) -> dict[str, Any]:
+    changes = variant.changes
     return {
         "name": variant.name,
-        "settings": list(variant.assignments),
-        "commit": variant.commit,
+        "settings": [f"{name}={value}" for name, value in (changes.options | changes.env).items()],
+        "commit": changes.git,
     }
 
 
@@ -53,13 +59,25 @@ def document_of(
         "seconds": round(seconds, 1),
         "ratios": {name: _ratio(ratio, session) for name, ratio in ratios.items()},
         "sides": {name: _totals(session.compared, name) for name in "ab"},
+        "shared": _shared(session),
         "services": {"counted": session.services[0], "not_counted": session.services[1]},
         "control": [
-            round(pair.b / pair.a, 4)
+            round(pair.ratio, 4)
             for pair in session.pairs("cpu_ms", control=not session.options.is_control)
         ],
         "blocks": [_block(block) for block in session.blocks],
         "distributions": {name: _distribution(session.compared, name) for name in "ab"},
+    }
+
+
+def _shared(session: Session) -> dict[str, Any]:
+    """Return the CPU time per request of what serves both variants, and what splits it."""
+    sides = [side for block in session.blocks for side in (block.a, block.b) if side.shared]
+    names = dict.fromkeys(name for side in sides for name in side.shared)
+    cpu = {name: fmean(side.shared.get(name, 0.0) for side in sides) for name in names}
+    return {
+        "cpu_ms": {name: round(ms, 3) for name, ms in cpu.items()},
+        "is_split": bool(sides) and all(side.statements_ms is not None for side in sides),
     }
 
 
@@ -115,12 +133,7 @@ def _ratio(ratio: Ratio | None, session: Session) -> dict[str, Any] | None:
 def _totals(blocks: Sequence[Block], name: str) -> dict[str, Any]:
     sides = [getattr(block, name) for block in blocks]
     requests = sum(side.requests for side in sides)
-    weighted = {
-        metric: round(sum(getattr(side, metric) * side.requests for side in sides) / requests, 3)
-        if requests
-        else None
-        for metric in ("cpu_ms", "p50_ms", "p95_ms", "p99_ms")
-    }
+    weighted = {metric: _weighted(sides, metric) for metric in _TIMES}
     memory = [side.memory_bytes for side in sides if side.memory_bytes]
     return {
         **weighted,
@@ -131,8 +144,17 @@ def _totals(blocks: Sequence[Block], name: str) -> dict[str, Any]:
     }
 
 
+def _weighted(sides: Sequence[Side], metric: str) -> float | None:
+    """Return the mean per request; None if a block has no value."""
+    values = [getattr(side, metric) for side in sides]
+    if not sides or None in values:
+        return None
+    requests = [side.requests for side in sides]
+    return round(float(np.average(values, weights=requests)), 3)
+
+
 def _block(block: Block) -> dict[str, Any]:
-    names = ("requests", "failed", "late", "cpu_ms", "p50_ms", "p95_ms", "p99_ms", "memory_bytes")
+    names = ("requests", "failed", "late", *_METRICS)
     return {
         "number": block.number,
         "swapped": block.swapped,

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from load_lab.compare.ratios import Ratio, Verdict, judge
+from load_lab.compare.ratios import Verdict, judge
 from load_lab.errors import UsageError
 from load_lab.paths import project
 from load_lab.results.formatting import rate
 from load_lab.results.provenance import read_json, relative, require_format
+from load_lab.results.ratio import Ratio
 
 _NAME = re.compile(r"capacity-\d{8}-\d{6}")
 # Of the machine: results of another can't be compared.
@@ -149,7 +150,7 @@ def _ratio(a: StoredCapacity, b: StoredCapacity) -> Ratio:
     faster = a.speed / b.speed if a.speed and b.speed else 1.0
     centre = math.log(a.rate / b.rate / faster)
     half = _WIDTH * math.hypot(_error(a), _error(b))
-    return Ratio(math.exp(centre), math.exp(centre - half), math.exp(centre + half), 1)
+    return Ratio(math.exp(centre), math.exp(centre - half), math.exp(centre + half))
 
 
 def _error(one: StoredCapacity) -> float:

@@ -20,13 +20,14 @@ from load_lab.results.limit import Limit
 from load_lab.results.provenance import SCHEMA_VERSION, host, store_result
 from load_lab.results.result import Result
 from load_lab.run.single_run import SingleRun, run_once
-from load_lab.settings import Settings, update_live_settings
+from load_lab.settings import Settings
 from load_lab.stack import http
 from load_lab.stack.engine import Engine
-from load_lab.stack.exclusive import exclusive_use
 from load_lab.stack.locks import change_lock
 from load_lab.stack.reference import LIST
-from load_lab.targets.reference.app import ReferenceApp
+from load_lab.targets.file import Texts, Variation
+from load_lab.targets.reference.subject import ReferenceSubject
+from load_lab.targets.subject import Instance, Variant
 
 # Limit on p95: this multiple of a single client's response time, and at least a second.
 _SINGLE_CLIENT_FACTOR = 4
@@ -38,25 +39,18 @@ _FIRST_SHARE = 0.25
 _MAX_RATE = 20_000
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One variant of a page: its name, and its settings."""
+def _variant(name: str, **settings: str) -> Variant:
+    plain: Texts = {
+        **{"LAB_DETAIL": "naive", "LAB_LOCAL_CACHE": "off", "LAB_REDIS_CACHE": "off"},
+        **{"LAB_NGINX_CACHE": "off", "LAB_SHED": "off", "LAB_LATENCY_MS": "0"},
+    }
+    return Variant(name, Variation(options={**plain, **settings}))
 
-    name: str
-    settings: dict[str, str]
 
-
-_PLAIN = {
-    **{"LAB_DETAIL": "naive", "LAB_LOCAL_CACHE": "off", "LAB_REDIS_CACHE": "off"},
-    **{"LAB_NGINX_CACHE": "off", "LAB_SHED": "off", "LAB_LATENCY_MS": "0"},
-}
 VARIANTS = (
-    Variant("nested serializers, no cache", _PLAIN),
-    Variant("quick code, no cache", {**_PLAIN, "LAB_DETAIL": "fast"}),
-    Variant(
-        "quick code, protected Nginx cache",
-        {**_PLAIN, "LAB_DETAIL": "fast", "LAB_NGINX_CACHE": "protected"},
-    ),
+    _variant("nested serializers, no cache"),
+    _variant("quick code, no cache", LAB_DETAIL="fast"),
+    _variant("quick code, protected Nginx cache", LAB_DETAIL="fast", LAB_NGINX_CACHE="protected"),
 )
 
 
@@ -88,8 +82,9 @@ def run(engine: Engine, settings: Settings) -> dict[str, Any]:
         LabError: the stack does not start, or a run failed.
         Interrupted: Ctrl-C or SIGTERM.
     """
-    with _running_stack(engine, settings), exclusive_use(engine, keep_settings=True) as stack:
-        single_client_ms, smoke = _smoke(engine, stack.base)
+    subject = ReferenceSubject(engine, Scenario.DETAIL)
+    with _running_stack(engine, settings), subject.used():
+        single_client_ms, smoke = _smoke(subject)
         bounds = Bounds(
             p95_ms=max(_MIN_LIMIT_MS, math.ceil(_SINGLE_CLIENT_FACTOR * single_client_ms))
         )
@@ -97,15 +92,16 @@ def run(engine: Engine, settings: Settings) -> dict[str, Any]:
             f"One request alone takes {milliseconds(single_client_ms)} ms. Limit for every "
             f"variant: p95 of {bounds.p95_ms:,.0f} ms."
         )
-        rungs = list(_rungs(engine, stack.base, bounds, _FIRST_SHARE * 1000 / single_client_ms))
+        rungs = list(_rungs(subject, bounds, _FIRST_SHARE * 1000 / single_client_ms))
+        base = subject.settings
     document = {
         "schema_version": SCHEMA_VERSION,
         "alone_ms": round(single_client_ms, 1),
         "bounds": asdict(bounds),
         "smoke": {"testid": smoke.result.testid, "verdict": smoke.result.verdict},
         "rungs": [asdict(rung) for rung in rungs],
-        "host": host(stack.base, engine.name),
-        "settings": stack.base.model_dump(),
+        "host": host(base, engine.name),
+        "settings": base.model_dump(),
     }
     # Altair takes half a second to import, which would delay every other command.
     from load_lab.demo.chart import draw
@@ -129,21 +125,20 @@ def _running_stack(engine: Engine, settings: Settings) -> Iterator[None]:
         raise Interrupted("The demo was interrupted. Start it again: lab demo") from None
 
 
-def _smoke(engine: Engine, base: Settings) -> tuple[float, SingleRun]:
+def _smoke(stack: Instance) -> tuple[float, SingleRun]:
     """Measure one request alone, then test all three routes with one visitor.
 
     Raises:
         LabError: a check failed.
     """
-    with engine.empty_caches(update_live_settings(base, _PLAIN)):
-        pass
-    with step("Measuring one request alone"):
-        single_client_ms = _single_client_ms(base)
     load = Load(
         Profile.SMOKE, duration="1s", vus=1, journey_details=2, testid=new_testid(Profile.SMOKE)
     )
-    with step("Smoke test of the three routes"):
-        smoke = run_once(engine, ReferenceApp(engine), load, Bounds(), quiet=True)
+    with stack.running(VARIANTS[0]) as running:
+        with step("Measuring one request alone"):
+            single_client_ms = _single_client_ms(running.settings)
+        with step("Smoke test of the three routes"):
+            smoke = run_once(running.engine, running.target, load, Bounds(), quiet=True)
     if smoke.result.outcome == "failed":
         raise LabError(f"The smoke test {smoke.result.verdict}. See `lab logs backend`.")
     return single_client_ms, smoke
@@ -164,17 +159,13 @@ def _single_client_ms(settings: Settings) -> float:
     return (time.perf_counter() - start) * 1000
 
 
-def _rungs(engine: Engine, base: Settings, bounds: Bounds, first_rate: float) -> Iterator[Rung]:
+def _rungs(stack: Instance, bounds: Bounds, first_rate: float) -> Iterator[Rung]:
     previous: Rung | None = None
     for number, variant in enumerate(VARIANTS, start=1):
         load = _ramp(previous.rate if previous else first_rate, bounds)
-        # Emptied: otherwise the backend would first process the requests that the last ramp left.
-        with engine.empty_caches(update_live_settings(base, variant.settings)):
-            pass
-        with step(
-            f"{number} of {len(VARIANTS)}: {variant.name}, {load.start_rate:,} requests/s up"
-        ):
-            result = run_once(engine, ReferenceApp(engine), load, bounds, quiet=True).result
+        title = f"{number} of {len(VARIANTS)}: {variant.name}, {load.start_rate:,} requests/s up"
+        with stack.running(variant) as running, step(title):
+            result = run_once(running.engine, running.target, load, bounds, quiet=True).result
         previous = _rung(variant, result, previous)
         note(f"  {previous.sentence}")
         yield previous

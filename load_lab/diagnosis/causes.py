@@ -103,6 +103,7 @@ CLIENTS: Final = Cause(
 )
 OUTSIDE: Final = Cause("response time of another program", "see which: a timeout, or a cache")
 _BY_NAME: Final = {each.name: each for each in vars().copy().values() if isinstance(each, Cause)}
+NAMES: Final = frozenset(_BY_NAME)
 
 
 def remedy_of(name: str) -> str:
@@ -112,6 +113,10 @@ def remedy_of(name: str) -> str:
 
 
 _OF_A_SERVICE = "cheaper or fewer requests to it, or more CPUs"
+
+
+# How the names of these two begin.
+BEGINNINGS: Final = ("CPU quota of ", "CPU of ")
 
 
 def quota_of(service: str) -> Cause:

@@ -9,7 +9,6 @@ from load_lab.machine.logged_errors import NONE_LOGGED, LoggedErrors
 from load_lab.results.limit import Limit
 from load_lab.results.result import ErrorStart
 
-_THREADED = {"gunicorn-sync": False, "gunicorn-gthread": True}
 # Threads work all the time with this share of it; and that many more requests queue for them.
 _ALL_THE_TIME, _QUEUED = 0.85, 1.2
 
@@ -63,13 +62,6 @@ class Facts:
     def all_slots(self) -> int | None:
         """Return the slots that are known; else those that are seen."""
         return self.slots or seen_slots(self.saturated)
-
-
-def worker_slots(server: str, workers: int, threads: int) -> int | None:
-    """Return how many requests a server works on at once; None for ASGI, which has no limit."""
-    if server not in _THREADED:
-        return None
-    return workers * (threads if _THREADED[server] else 1)
 
 
 def seen_slots(seen: Period) -> int | None:

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
-from load_lab.diagnosis.facts import Facts, worker_slots
+from load_lab.diagnosis.facts import Facts
 from load_lab.diagnosis.period import Period, period_between, rates_between
 from load_lab.diagnosis.prediction import Prediction, predicted_rate
 from load_lab.metrics.windows import ERRORS, WINDOW_SECONDS, Bounds, Window
 from load_lab.results.failures import LOADLESS, advice
 from load_lab.results.result import ErrorStart, Result
 from load_lab.settings import Settings
+from load_lab.targets.reference.app import answers_at
 
 # The quiet part of a ramp, in relation to the rate that broke.
 _QUIET = (0.2, 0.6)
@@ -165,18 +166,17 @@ def known_limits(url: str, settings: Settings) -> dict[str, Any]:
     """Return the fields of `Facts` that the settings of the reference app tell; none for a target
     at another address.
     """
-    own = (settings.target_url, settings.server_url, settings.backend_url)
-    if settings.LAB_REFERENCE_APP == "off" or not url.startswith(own):
+    if not answers_at(url, settings):
         return {}
     common = {"max_connections": settings.LAB_DB_MAX_CONNECTIONS}
     if url.endswith("/async") and settings.LAB_SECOND_SERVER != "off":
         return {**common, "processes": 1}
-    pool, workers = settings.LAB_DB_POOL, settings.LAB_WORKERS
+    pool, workers = settings.pool_size, settings.LAB_WORKERS
     return {
         **common,
-        "slots": worker_slots(settings.LAB_SERVER, workers, settings.LAB_THREADS),
+        "slots": settings.worker_slots,
         "processes": workers,
-        "pool": None if pool == "off" else int(pool) * workers,
+        "pool": pool and pool * workers,
     }
 
 

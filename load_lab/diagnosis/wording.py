@@ -35,7 +35,12 @@ def explanation(document: dict[str, Any]) -> RenderableType:
         elif document["not_predicted"]:
             lines.append(f"Not predicted: {document['not_predicted']}.")
         lost = [f"[dim]not seen:[/dim] {escape(each)}" for each in document["unseen"]]
-        return Group(f"[bold]{escape(document['verdict'])}[/bold]", *map(escape, lines), *lost)
+        return Group(
+            f"[bold]{escape(document['verdict'])}[/bold]",
+            *map(escape, lines),
+            *lost,
+            *_profile(document),
+        )
     found = Diagnosis.model_validate(document["bottleneck"])
     lines = [escape(line) for line in bottleneck_lines(found)]
     return Group(
@@ -44,6 +49,7 @@ def explanation(document: dict[str, Any]) -> RenderableType:
         *_candidates(found),
         *_split(found),
         *_rest(document, found),
+        *_profile(document),
         *_proof(document),
     )
 
@@ -65,6 +71,12 @@ def _split(found: Diagnosis) -> Iterator[str]:
     parts = [f"{TITLES.get(n, n)} {milliseconds(ms)} ms" for n, ms in spent if ms >= _LEAST_MS]
     if parts:
         yield f"one request: {escape(', '.join(parts))}"
+
+
+def _profile(document: dict[str, Any]) -> Iterator[str]:
+    """Yield the last line of `lab profile --after` with this run."""
+    if found := document.get("profile"):
+        yield f"profile {escape(str(found['profile']))}: {escape(str(found['headline']))}"
 
 
 def _proof(document: dict[str, Any]) -> Iterator[RenderableType]:

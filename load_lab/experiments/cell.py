@@ -22,14 +22,11 @@ from load_lab.load.page_change import require_same_pages
 from load_lab.metrics.windows import Bounds
 from load_lab.results.result import CAPACITY, Result
 from load_lab.run.measurement import check_target_survived, read_result
-from load_lab.settings import Settings, update_live_settings, update_settings
-from load_lab.stack import database, latency
+from load_lab.settings import Settings, update_live_settings
 from load_lab.stack.engine import Engine
-from load_lab.stack.reference import LIST
-from load_lab.stack.reported import read_counters
 from load_lab.targets.file import Variation
-from load_lab.targets.reference.app import ReferenceApp
-from load_lab.targets.reference.verify import target_of, verify
+from load_lab.targets.reference.app import at_entry
+from load_lab.targets.reference.cells import HotelCell
 from load_lab.targets.target import Target
 
 
@@ -145,59 +142,43 @@ class StackBench:
 
     def apply(self, cell: Cell) -> None:
         self._cell = cell
-        self._settings = update_live_settings(self.base, cell.settings)
-        # The verification runs without the delay, which would extend it to half a minute.
-        self._undelayed_settings = update_settings(self._settings, ["LAB_LATENCY_MS=0"])
+        self._hotel = HotelCell(self.engine, update_live_settings(self.base, cell.settings))
 
     def reset(self) -> None:
-        with self.engine.empty_caches(self._undelayed_settings):
-            if self._dirty:
-                database.restore(self.engine)
+        self._hotel.reset(restore=self._dirty)
         self._dirty = self._cell.reset == "database"
 
     def verify(self) -> None:
-        verify(target_of(self.engine, self._undelayed_settings))
-        # Not only for the caches: workers still have the pages of the verification in memory.
-        with self.engine.empty_caches(self._settings):
-            pass
-        self._latency = latency.verify(self._settings, self.engine.token())
+        self._latency = self._hotel.verify()
 
     def warm(self, cell: Cell, folder: Path) -> None:
         if cell.warm == "pages":
-            self._visit_each_page()
+            self._hotel.visit_pages()
         elif isinstance(cell.warm, Workload):
             self._load(cell.warm, folder / "warm")
 
     def measure(self, cell: Cell, folder: Path) -> Measurement:
-        before = read_counters(self._settings)
+        before = self._hotel.counters()
         result = self._result(cell.workload, folder)
-        counts = read_counters(self._settings).since(before)
-        if counts.total_builds < 0:
-            raise LabError("The backend was restarted during the load: its counters began anew.")
+        counts = self._hotel.counts_since(before)
         backend = {
             "builds": {route: int(count) for route, count in counts.builds.items()},
             "cache": result.cache | counts.by_layer(),
         }
-        return Measurement(
-            result.model_copy(update=backend), self._settings.as_env(), self._latency
-        )
+        settings = self._hotel.settings.as_env()
+        return Measurement(result.model_copy(update=backend), settings, self._latency)
 
     def _result(self, workload: Workload, folder: Path) -> Result:
         if workload.profile == CAPACITY:
-            target = ReferenceApp(self.engine, workload.entry)
+            target = at_entry(self.engine, workload.entry)
             return capacity_of(self.engine, target, workload, folder)
         run = self._load(workload, folder)
         result = result_of(self.engine, run, self.bounds)
         check_target_survived(run)
         return result
 
-    def _visit_each_page(self) -> None:
-        target = target_of(self.engine, self._settings)
-        for path in (LIST, *target.pages()):
-            target.get(self._settings.target_url, path)
-
     def _load(self, workload: Workload, folder: Path) -> Run:
-        target = ReferenceApp(self.engine, workload.entry)
+        target = at_entry(self.engine, workload.entry)
         return run_k6(self.engine, target, load_of(workload), folder)
 
 

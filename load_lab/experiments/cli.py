@@ -13,6 +13,7 @@ from load_lab.options import (
     Json,
     Quick,
     Repeats,
+    Target,
     YesLoad,
     current_engine,
     print_result,
@@ -35,6 +36,7 @@ def run(
     only: Annotated[
         list[str] | None, typer.Option(help="Cells to measure: 'detail/naive/*'.")
     ] = None,
+    target: Target = None,
     yes_load: YesLoad = None,
     as_json: Json = False,
 ) -> None:
@@ -43,29 +45,37 @@ def run(
     After Ctrl-C, --resume measures what is left.
     """
     from load_lab.experiments import session, wording
-    from load_lab.experiments.plan import plan_of
+    from load_lab.experiments.plan import command_of, plan_of
     from load_lab.settings import load_settings
 
     if resume and (quick or repeat or only or dry_run):
-        raise UsageError("--resume takes no other option: a run goes on as it began.")
+        raise UsageError("--resume takes no other option but --target: a run goes on as it began.")
+    command = command_of(name, target)
     if resume:
-        _finish(name, *session.resume(current_engine(), name, yes_load), as_json)
+        _finish(command, *session.resume(current_engine(), name, target, yes_load), as_json)
         return
-    plan = plan_of(name, only=only or [], repeats=repeat, quick=quick, allowed_host=yes_load)
+    plan = plan_of(
+        name,
+        target_name=target,
+        only=only or [],
+        repeats=repeat,
+        quick=quick,
+        allowed_host=yes_load,
+    )
     if dry_run:
         document = wording.plan_document(plan, session.target_slowness(load_settings()))
         print_result(document, as_json, wording.plan)
         return
-    _finish(name, *session.start(current_engine(), plan), as_json)
+    _finish(command, *session.start(current_engine(), plan), as_json)
 
 
-def _finish(name: str, store: "Store", failures: list[str], as_json: bool) -> None:
+def _finish(command: str, store: "Store", failures: list[str], as_json: bool) -> None:
     """Report what was measured first, whatever became of the other cells."""
     report_experiment(store, as_json)
     if failures:
         raise LabError(
             f"{len(failures)} cells failed:\n" + "\n".join(failures) + "\nThe others are measured. "
-            f"Try these again: lab run {name} --resume"
+            f"Try these again: {command} --resume"
         )
 
 

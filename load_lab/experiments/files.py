@@ -1,4 +1,4 @@
-"""Reader of experiment files: those in experiments/, and a user's own."""
+"""Reader of experiment files: those in experiments/ and experiments/own/, and a user's own."""
 
 import tomllib
 from pathlib import Path
@@ -12,7 +12,7 @@ from load_lab.experiments.legacy_cell import check_legacy
 from load_lab.experiments.matrix import Cell, cells
 from load_lab.experiments.schema import Experiment
 from load_lab.experiments.target_cell import check_target_cell
-from load_lab.paths import EXPERIMENTS
+from load_lab.paths import EXPERIMENTS, OWN_EXPERIMENTS
 from load_lab.settings import Settings, update_live_settings
 from load_lab.targets.declared import DeclaredTarget
 
@@ -22,8 +22,14 @@ def names() -> list[str]:
     return sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
 
 
-def definition(name: str) -> tuple[str, str]:
-    """Return the name of an experiment, and the text of its file.
+def own_names() -> list[str]:
+    """Return the names of the experiments for a target."""
+    return sorted(path.stem for path in OWN_EXPERIMENTS.glob("*.toml"))
+
+
+def definition(name: str, target: str | None = None) -> tuple[str, str]:
+    """Return the name of an experiment, of one for a target if that is named, and the text of its
+    file.
 
     `name` may also be the path of a user's file; then the file's name is the experiment's.
 
@@ -35,6 +41,19 @@ def definition(name: str) -> tuple[str, str]:
         return path.stem, _text(path)
     if path.suffix == ".toml":
         raise UsageError(f"There is no file {name}. Known experiments: {', '.join(names())}.")
+    if name in own_names():
+        if target is None:
+            raise UsageError(
+                f"{name} is for an app of your own: lab run {name} --target NAME. For the lab's "
+                "servers: lab set LAB_SERVER=…, then any load."
+            )
+        return name, _text(OWN_EXPERIMENTS / f"{name}.toml")
+    if target is not None and name in names():
+        own = ", ".join(own_names())
+        raise UsageError(
+            f"{name} measures the reference app. Leave --target out. Those for a target: {own}; or "
+            "the path of your file."
+        )
     if name not in names():
         known = ", ".join(names()) or "none"
         raise UsageError(
@@ -53,15 +72,16 @@ def _text(path: Path) -> str:
         ) from None
 
 
-def parse(name: str, text: str) -> Experiment:
-    """Return the experiment that `text` declares.
+def parse(name: str, text: str, target: str | None = None) -> Experiment:
+    """Return the experiment that `text` declares; `target` is used instead of the one it names.
 
     Raises:
         UsageError: it is not TOML, or violates the schema; lists every invalid field.
     """
     file = f"{name}.toml"
     try:
-        return Experiment.model_validate(_document(file, text))
+        document = _document(file, text)
+        return Experiment.model_validate(document | ({"target": target} if target else {}))
     except ValidationError as error:
         errors = "\n".join(f"  {_place(e['loc'])}: {problem(e)}" for e in error.errors())
         raise UsageError(

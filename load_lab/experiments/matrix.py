@@ -24,6 +24,7 @@ from load_lab.experiments.schema import (
 )
 from load_lab.load import Scenario
 from load_lab.load.workloads import WRITING_SCENARIOS
+from load_lab.results.arms import alternate
 from load_lab.results.result import CAPACITY
 from load_lab.targets.file import Variation
 
@@ -123,11 +124,10 @@ def order(
 
     If `repeated` names cells, the others are only in the first round.
     """
-    rounds = (cells if n % 2 else cells[::-1] for n in range(1, repeats + 1))
     return [
         (cell, n)
-        for n, one in enumerate(rounds, start=1)
-        for cell in one
+        for n in range(1, repeats + 1)
+        for cell in alternate(cells, n - 1)
         if n == 1 or not repeated or cell.name in repeated
     ]
 

@@ -6,28 +6,32 @@ from typing import Any
 from load_lab.console import note
 from load_lab.errors import LabError, UsageError
 from load_lab.experiments import files
-from load_lab.experiments.plan import Plan, plan_of
+from load_lab.experiments.plan import Plan, command_of, plan_of
 from load_lab.experiments.run_folder import Store, stores
 
 
-def find_unfinished(name_or_path: str, allowed_host: str | None) -> tuple[Store, Plan]:
-    """Return the newest run that has cells to measure, and its plan.
+def find_unfinished(
+    name_or_path: str, target: str | None, allowed_host: str | None
+) -> tuple[Store, Plan]:
+    """Return the newest run, of that target if one is named, that has cells to measure, and its
+    plan.
 
     Raises:
         UsageError: there is none, or the experiment's file has changed.
     """
-    name, text = files.definition(name_or_path)
+    name, text = files.definition(name_or_path, target)
+    again = command_of(name_or_path, target)
     for store in stores(name):
         document = _unfinished_header(store)
-        if document is None:
+        if document is None or target not in (None, document.get("target", {}).get("name")):
             continue
         if document["definition"] != text:
             raise UsageError(
                 f"{name}.toml has changed since {store.run} began: its cells would not "
-                f"be one experiment. Start a new run: lab run {name_or_path}"
+                f"be one experiment. Start a new run: {again}"
             )
-        return store, _remake_plan(name_or_path, document, allowed_host)
-    raise UsageError(f"There is no unfinished run of {name}. Start one: lab run {name_or_path}")
+        return store, _remake_plan(name_or_path, document, allowed_host, target)
+    raise UsageError(f"There is no unfinished run of {name}. Start one: {again}")
 
 
 def _unfinished_header(store: Store) -> dict[str, Any] | None:
@@ -41,9 +45,12 @@ def _unfinished_header(store: Store) -> dict[str, Any] | None:
     return document if planned - measured else None
 
 
-def _remake_plan(name_or_path: str, document: dict[str, Any], allowed_host: str | None) -> Plan:
+def _remake_plan(
+    name_or_path: str, document: dict[str, Any], allowed_host: str | None, target: str | None = None
+) -> Plan:
     plan = plan_of(
         name_or_path,
+        target_name=target,
         only=list(dict.fromkeys(entry["name"] for entry in document["plan"])),
         repeats=document["repeats"],
         quick=document["quick"],

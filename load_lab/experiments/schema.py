@@ -260,7 +260,8 @@ class Experiment(_Table):
         if self.target and self.settings:
             used.add("settings")
         if used:
-            owner = "the reference app" if self.target else "a target: name it with target = …"
+            a_target = "a target: name it with target = … or --target"
+            owner = "the reference app" if self.target else a_target
             raise ValueError(f"{min(used)} is for {owner}")
         return self
 

@@ -7,7 +7,7 @@ from typing import Any
 from lab_settings.types import cpu_numbers
 
 from load_lab.console import note, step
-from load_lab.errors import Interrupted, LabError
+from load_lab.errors import Interrupted
 from load_lab.experiments.cell import Bench, StackBench, load_of
 from load_lab.experiments.legacy import arms
 from load_lab.experiments.legacy_cell import CombinedBench, LegacyBench
@@ -27,12 +27,11 @@ from load_lab.settings import Settings, update_live_settings
 from load_lab.stack import database
 from load_lab.stack.engine import Engine, settings_of
 from load_lab.stack.exclusive import ExclusiveUse, exclusive_use
-from load_lab.stack.latency import postgres_auth
-from load_lab.stack.reported import query_backend
 from load_lab.targets.app_process import put_data_back, running
 from load_lab.targets.declared import DeclaredTarget
 from load_lab.targets.file import Variation
-from load_lab.targets.reference.app import ReferenceApp
+from load_lab.targets.reference.app import at_entry
+from load_lab.targets.reference.cells import describe
 from load_lab.targets.variants import vary
 
 BOUNDS = Bounds()
@@ -48,23 +47,25 @@ def start(engine: Engine, plan: Plan) -> tuple[Store, list[str]]:
     store = new_store(plan.name)
     with exclusive_use(engine, reference_app=plan.target is None) as stack:
         warnings = preflight.warnings(stack.base)
-        machine = _describe_machine(engine, stack.base, plan.target)
+        machine = _describe_machine(engine, stack.base, plan)
         _check_loads(engine, plan)
         store.write_header(header(plan, store, BOUNDS, machine, warnings))
         return store, _measure(engine, plan, store, stack)
 
 
-def resume(engine: Engine, name: str, allowed_host: str | None = None) -> tuple[Store, list[str]]:
-    """Continue the newest run of `name` that has unmeasured cells.
+def resume(
+    engine: Engine, name: str, target: str | None = None, allowed_host: str | None = None
+) -> tuple[Store, list[str]]:
+    """Continue the newest run of `name`, of a target if one is named, that has unmeasured cells.
 
     Raises:
         UsageError: there is none, or its machine, programs or file differ.
     """
-    store, plan = find_unfinished(name, allowed_host)
+    store, plan = find_unfinished(name, target, allowed_host)
     with exclusive_use(engine, reference_app=plan.target is None) as stack:
         document = store.header()
         warnings = [*document["warnings"], *preflight.warnings(stack.base)]
-        check_same_machine(store.run, document, _describe_machine(engine, stack.base, plan.target))
+        check_same_machine(store.run, document, _describe_machine(engine, stack.base, plan))
         state = {"state": "running", "ended": None, "warnings": list(dict.fromkeys(warnings))}
         store.write_header(document | state)
         return store, _measure(engine, plan, store, stack)
@@ -73,6 +74,8 @@ def resume(engine: Engine, name: str, allowed_host: str | None = None) -> tuple[
 def _measure(engine: Engine, plan: Plan, store: Store, stack: ExclusiveUse) -> list[str]:
     for warning in store.header()["warnings"]:
         note(f"Warning: {warning}.")
+    for line in plan.notes:
+        note(f"{line}.")
     folder = store.folder.relative_to(project().results.parent)
     note(f"Results go to {folder}.")
     state = "interrupted"
@@ -84,8 +87,7 @@ def _measure(engine: Engine, plan: Plan, store: Store, stack: ExclusiveUse) -> l
         state = "incomplete" if failures or unavailable else "finished"
     except (Interrupted, KeyboardInterrupt):
         raise Interrupted(
-            f"Interrupted. What was measured is in {folder}. "
-            f"Go on with: lab run {plan.name} --resume"
+            f"Interrupted. What was measured is in {folder}. Go on with: {plan.command} --resume"
         ) from None
     finally:
         close(store, state)
@@ -131,32 +133,17 @@ def _find_unavailable(engine: Engine, plan: Plan, base: Settings) -> dict[str, s
     return reasons
 
 
-def _describe_machine(
-    engine: Engine, settings: Settings, target: DeclaredTarget | None
-) -> dict[str, Any]:
+def _describe_machine(engine: Engine, settings: Settings, plan: Plan) -> dict[str, Any]:
     machine = {
         "engine": engine.name,
         "host": host(settings, engine.name),
         "limits": engine.limits(),
     }
-    versions = engine.versions()
-    if target:
-        file = target.path.read_text(encoding="utf-8")
-        return machine | {"versions": versions, "target": {"name": target.name, "file": file}}
-    return machine | _describe_reference_app(engine, settings, versions)
-
-
-def _describe_reference_app(
-    engine: Engine, settings: Settings, versions: dict[str, str]
-) -> dict[str, Any]:
-    status = query_backend(settings, engine.token())
-    if status["debug"]:
-        raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
-    return {
-        "data": {n: v for n, v in settings.as_env().items() if n.startswith("LAB_DATA_")},
-        "versions": versions | status["versions"],
-        "postgres_auth": postgres_auth(settings, engine.token()),
-    }
+    if plan.target is None:
+        return machine | describe(engine, settings)
+    file = plan.target.path.read_text(encoding="utf-8")
+    versions = engine.versions() | dict(plan.versions)
+    return machine | {"versions": versions, "target": {"name": plan.target.name, "file": file}}
 
 
 def _check_loads(engine: Engine, plan: Plan) -> None:
@@ -164,7 +151,7 @@ def _check_loads(engine: Engine, plan: Plan) -> None:
     loads = {cell.workload.model_dump_json(): cell.workload for cell, _ in plan.todo}
     with _first_variant(engine, plan) as target, step("Checking the loads"):
         for workload in loads.values():
-            check(engine, target or ReferenceApp(engine, workload.entry), load_of(workload))
+            check(engine, target or at_entry(engine, workload.entry), load_of(workload))
 
 
 def _first_variant(engine: Engine, plan: Plan) -> AbstractContextManager[DeclaredTarget | None]:

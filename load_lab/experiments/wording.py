@@ -1,5 +1,6 @@
 """Plans and reports of experiments for the terminal."""
 
+import shlex
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -7,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from load_lab.experiments.plan import Plan
-from load_lab.results.formatting import NONE_IN_TIME
+from load_lab.results.formatting import NONE_IN_TIME, mebibytes, milliseconds, rate
 from load_lab.results.limit import Limit
 
 _COLOURS = {
@@ -28,11 +29,13 @@ def plan_document(plan: Plan, slowness: float) -> dict[str, Any]:
             "workload": cell.workload.model_dump(exclude_none=True),
             "warm": cell.warm if isinstance(cell.warm, str) else cell.warm.model_dump(),
             "expected_seconds": round(cell.expected_seconds(slowness), 1),
+            "command": list(cell.target.command) if cell.target and cell.target.command else None,
         }
         for cell, repeat in plan.todo
     ]
     return {
         "experiment": plan.name,
+        "notes": list(plan.notes),
         "cells": cells,
         "expected_seconds": round(plan.seconds(slowness), 1),
         "slowness": round(slowness, 2),
@@ -57,16 +60,24 @@ def plan(document: dict[str, Any]) -> RenderableType:
             str(cell["repeat"]),
         )
     minutes = document["expected_seconds"] / 60
+    by_name = {cell["name"]: cell["command"] for cell in document["cells"]}
+    commands = [f"{name}: {shlex.join(words)}" for name, words in by_name.items() if words]
     speed = f"The machine is now {document['slowness']:.1f} times as slow as an idle reference."
     return Group(
         table,
+        *(escape(line) for line in (*commands, *document["notes"])),
         f"{len(document['cells'])} cells, about {minutes:.0f} minutes. {speed} Nothing was run.",
     )
 
 
 def report(document: dict[str, Any]) -> RenderableType:
     """Return the claims, then the cells, then the files."""
-    parts = [_claims(document["claims"]), _cells(document["cells"]), _files(document)]
+    cells = document["cells"]
+    measured = [cell for cell in cells if cell["state"] == "measured"]
+    are_searched = bool(measured) and all(cell.get("capacity") for cell in measured)
+    table = _capacities(cells) if are_searched else _cells(cells)
+    claims = [_claims(document["claims"])] if document["claims"] else []
+    parts = [*claims, table, _files(document)]
     return Group(*_warnings(document), *(each for part in parts for each in (part, "")))
 
 
@@ -109,11 +120,42 @@ def _cells(cells: list[dict[str, Any]]) -> RenderableType:
     return table
 
 
+def _capacities(cells: list[dict[str, Any]]) -> RenderableType:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("cell", overflow="fold")
+    for column in ("capacity/s", "90 % interval", "CPU ms/request", "memory MiB", "p95 ms"):
+        table.add_column(column, justify="right", no_wrap=True, min_width=len(column))
+    table.add_column("limited by", overflow="fold")
+    for cell in cells:
+        table.add_row(f"{cell['name']} r{cell['repeat']}", *_capacity(cell))
+    return table
+
+
+def _capacity(cell: dict[str, Any]) -> list[str]:
+    found = cell.get("capacity")
+    if found is None:
+        return [*[""] * 5, _reason(cell)]
+    unconfirmed = "" if found["confirmed"] else ", not confirmed"
+    limit = (cell["bottleneck"] or {}).get("headline") or Limit(cell["limited_by"]).short
+    return [
+        rate(found["rate"]),
+        f"{rate(found['low'])} to {rate(found['high'])}{unconfirmed}",
+        milliseconds(cell["server_cpu_ms"]),
+        mebibytes(cell["memory_peak_bytes"]),
+        milliseconds(cell["p95_ms"]),
+        escape(limit),
+    ]
+
+
+def _reason(cell: dict[str, Any]) -> str:
+    reason = escape(str(cell.get("error") or "not measured"))
+    colour = "red" if cell["state"] == "failed" else "dim"
+    return f"[{colour}]{reason}[/{colour}]"
+
+
 def _metrics(cell: dict[str, Any]) -> list[str]:
     if cell.get("rps") is None:
-        reason = escape(str(cell.get("error") or "not measured"))
-        colour = "red" if cell["state"] == "failed" else "dim"
-        return [*[""] * 6, f"[{colour}]{reason}[/{colour}]"]
+        return [*[""] * 6, _reason(cell)]
     return [
         f"{cell['goodput']:,g}" if cell["goodput"] else NONE_IN_TIME,
         f"{cell['rps']:,g}",

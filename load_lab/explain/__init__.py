@@ -1,1 +1,1 @@
-"""`lab explain`: what limited a stored run; with `--prove` by a change of the stack."""
+"""`lab explain`: what limited a stored run; with `--prove` by a change of the target."""

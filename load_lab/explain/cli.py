@@ -24,10 +24,10 @@ def explain(
     """
     from load_lab.diagnosis import wording
     from load_lab.explain.explanation import explanation, find_load
-    from load_lab.explain.proof import proof_of
+    from load_lab.explain.proof import prove_cause
 
     load = find_load(name)
     document = explanation(load)
     if prove:
-        document["proof"] = proof_of(options.current_engine(), load)
+        document["proof"] = prove_cause(options.current_engine(), load)
     print_result(document, as_json, wording.explanation)

@@ -1,20 +1,26 @@
 """`lab explain`: what limited a stored run, and what is missing to say it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from load_lab.capacity.measurement import search_result
 from load_lab.diagnosis import causes
 from load_lab.diagnosis.prediction import Prediction
-from load_lab.diagnosis.reading import expected_capacity, known_limits
-from load_lab.errors import UsageError
+from load_lab.diagnosis.reading import expected_capacity
+from load_lab.errors import LabError, UsageError
 from load_lab.experiments.run_folder import Store
+from load_lab.load.chosen_target import find_measured
+from load_lab.profile.after import FILE
 from load_lab.results.limit import Limit
+from load_lab.results.provenance import read_json, relative
 from load_lab.results.result import Result
 from load_lab.results.store import StoredRun, find_run
 from load_lab.run.single_run import parse_single_run
-from load_lab.settings import Settings, stored_settings
+from load_lab.settings import Settings, load_settings, stored_settings
+from load_lab.stack.engine import Engine
+from load_lab.targets.file import Variation
+from load_lab.targets.subject import Subject
 
 # Those that use least CPU are left out.
 _SHOWN_SERVICES = 4
@@ -22,20 +28,23 @@ _SHOWN_SERVICES = 4
 
 @dataclass(frozen=True)
 class StoredLoad:
-    """A stored load: its `name`, as typed, and folder; `is_reference`: it loaded the hotel API."""
+    """A stored load: its `name`, as typed, the stack's settings, and its folder. A cell with a
+    target has no settings, but a variant of it.
+    """
 
     name: str
     result: Result
-    settings: Settings
+    settings: Settings | None
     folder: Path
-    is_reference: bool
+    variation: Variation = field(default_factory=Variation)
 
 
 def explanation(load: StoredLoad) -> dict[str, Any]:
     """Return the diagnosis of a load; `why` says why there is none."""
     result, found = load.result, load.result.bottleneck
     held = result.outcome == "held"
-    expected = expected_capacity(result, load.settings) if held else Prediction()
+    settings = load.settings or load_settings()
+    expected = expected_capacity(result, settings) if held else Prediction()
     return {
         "testid": result.testid,
         "verdict": result.verdict,
@@ -45,7 +54,34 @@ def explanation(load: StoredLoad) -> dict[str, Any]:
         "expected_capacity": expected.rate,
         "not_predicted": expected.why,
         "unseen": result.unseen_signals,
+        "profile": _profile_after(load.folder / FILE),
     }
+
+
+def _profile_after(path: Path) -> dict[str, Any] | None:
+    """Return the answer of `lab profile --after` with this run, if there is one."""
+    if not path.is_file():
+        return None
+    try:
+        document = read_json(path)
+        return {name: document[name] for name in ("profile", "operation", "headline")}
+    except (KeyError, ValueError) as error:
+        raise LabError(
+            f"{relative(path)} is damaged ({error}). Remove it, or write it again: lab profile "
+            f"--after {path.parent.name}"
+        ) from None
+
+
+def subject_of(engine: Engine, load: StoredLoad) -> Subject:
+    """Return what a load was sent to.
+
+    Raises:
+        UsageError: it can't be started as it was.
+    """
+    target, scenario = load.result.target, load.result.scenario
+    if target is None:
+        raise UsageError(f"{load.name} does not say what it loaded. Measure it again.")
+    return find_measured(engine, target.name, target.url, scenario, load.settings, load.variation)
 
 
 def find_load(name: str) -> StoredLoad:
@@ -69,11 +105,7 @@ def find_load(name: str) -> StoredLoad:
 
 def _single(run: StoredRun, document: dict[str, Any]) -> StoredLoad:
     single_run = parse_single_run(document)
-    result, settings = single_run.result, single_run.settings
-    url = result.target.url if result.target else ""
-    return StoredLoad(
-        run.name, result, settings, run.path.parent, bool(known_limits(url, settings))
-    )
+    return StoredLoad(run.name, single_run.result, single_run.settings, run.path.parent)
 
 
 def _search(run: StoredRun, document: dict[str, Any]) -> StoredLoad:
@@ -81,8 +113,7 @@ def _search(run: StoredRun, document: dict[str, Any]) -> StoredLoad:
         reason = document["headline"].rstrip(".")
         raise UsageError(f"{run.name} has {reason}. Search it again.")
     settings = stored_settings(document["settings"], run.name)
-    is_reference = bool(known_limits(document.get("url", ""), settings))
-    return StoredLoad(run.name, search_result(document), settings, run.path.parent, is_reference)
+    return StoredLoad(run.name, search_result(document), settings, run.path.parent)
 
 
 def _cell(store: Store, name: str) -> StoredLoad:
@@ -95,9 +126,8 @@ def _cell(store: Store, name: str) -> StoredLoad:
         raise UsageError(f"{store.run} {problem}. Measured: {names or 'none'}.")
     run, result = max(found, key=lambda each: _has_cause(each[1]))
     folder = store.folder / "proofs" / f"{run.name.replace('/', '+')}.r{run.repeat}"
-    is_reference = not store.header().get("target") and not run.legacy
-    settings = stored_settings(run.settings, store.run)
-    return StoredLoad(f"{store.run}/{name}", result, settings, folder, is_reference)
+    settings = stored_settings(run.settings, store.run) if run.settings else None
+    return StoredLoad(f"{store.run}/{name}", result, settings, folder, run.variant or Variation())
 
 
 def _cpu_text(result: Result) -> str:

@@ -18,9 +18,9 @@ class Load:
     """Options of a k6 run; an option that is not set has the profile's default.
 
     `only` is a pattern of names of operations, for the scenario `replay`; `speed` is for the
-    profile `times`. `generators` processes share the load; with `samples` each of them writes the
-    duration of each request to a file. With a `cluster`, they run there instead of here.
-    `k6_options` are added to `k6 run`.
+    profile `times`, `calm` the time after a spike. `generators` processes share the load; with
+    `samples` each of them writes the duration of each request to a file. With a `cluster`, they run
+    there instead of here. `k6_options` are added to `k6 run`.
     """
 
     profile: str
@@ -33,7 +33,9 @@ class Load:
     retries: int | None = None
     bound_ms: int = 1000
     max_vus: int | None = None
+    pre_allocated_vus: int | None = None
     start_rate: float | None = None
+    calm: str | None = None
     journey_details: int | None = None
     only: str | None = None
     speed: float | None = None
@@ -83,9 +85,11 @@ class Load:
             "SCENARIO": self.scenario,
             "RATE": self.rate,
             "START_RATE": self.start_rate,
+            "CALM": self.calm,
             "DURATION": self.duration,
             "VUS": self.vus,
             "MAX_VUS": self.max_vus,
+            "PRE_ALLOCATED_VUS": self.pre_allocated_vus,
             "ROUTE": self.route,
             "CONNECTIONS": self.connections,
             "JOURNEY_DETAILS": self.journey_details,

@@ -45,6 +45,19 @@ class Summary:
         load_metric = f"{metric}{{scenario:{self.scenario}}}"
         return float(metrics.get(load_metric, metrics.get(metric, {})).get(statistic) or 0)
 
+    @property
+    def requests(self) -> int:
+        return int(self.value("http_reqs", "count"))
+
+    @property
+    def failed(self) -> int:
+        return int(self.value("http_req_failed", "passes"))
+
+    @property
+    def good(self) -> int:
+        """Return the requests that were answered without an error."""
+        return self.requests - self.failed
+
     def milliseconds(self, metric: str, statistic: str) -> float | None:
         """Return a duration in ms, rounded to tenths; None without samples."""
         if not self.value(metric, "count") or not self._has(metric, statistic):

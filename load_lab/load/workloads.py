@@ -70,3 +70,11 @@ class ApiScenario(_Choice):
     LIST = Scenario.LIST.value, Scenario.LIST.about
     DETAIL = Scenario.DETAIL.value, Scenario.DETAIL.about
     BOOKING = Scenario.BOOKING.value, Scenario.BOOKING.about
+
+
+# The scenario that sends an operation of the reference app alone (REQUESTS in k6/hotel/metrics.js).
+SCENARIO_OF = {
+    "hotel_list": ApiScenario.LIST,
+    "hotel_detail": ApiScenario.DETAIL,
+    "booking_create": ApiScenario.BOOKING,
+}

@@ -111,11 +111,17 @@ _PSS = "Pss:"
 
 
 def server_pids(pids: Mapping[str, int]) -> list[int]:
-    """Return the main processes that answer requests: a declared target's or an old stack's if
-    there is one, else the backend's.
+    """Return the main processes that answer requests."""
+    return [pids[name] for name in server_names(pids)]
+
+
+def server_names(services: Iterable[str]) -> list[str]:
+    """Return the services that answer requests: a declared target's or an old stack's if there is
+    one, else the backend's.
     """
+    names = list(services)
     by_kind = (
-        [pid for name, pid in pids.items() if _is_server(name, prefix)]
+        [name for name in names if _is_server(name, prefix)]
         for prefix in ("target", "legacy-", "backend")
     )
     return next(filter(None, by_kind), [])
@@ -127,7 +133,7 @@ def tree_bytes(roots: Iterable[int]) -> int | None:
     A page that several processes share counts once, divided among them (PSS). None where the size
     is not readable: processes of other users, or not Linux.
     """
-    return memory_bytes(pid for root in roots for pid in _tree(root))
+    return memory_bytes(pid for root in roots for pid in process_tree(root))
 
 
 def memory_bytes(pids: Iterable[int]) -> int | None:
@@ -141,7 +147,8 @@ def _is_server(name: str, prefix: str) -> bool:
     return name.startswith(prefix) and name not in _NO_SERVERS
 
 
-def _tree(root: int) -> list[int]:
+def process_tree(root: int) -> list[int]:
+    """Return the process and all its descendants; nothing if it has ended."""
     try:
         process = psutil.Process(root)
         return [root, *(child.pid for child in process.children(recursive=True))]

@@ -128,10 +128,10 @@ class TcpDiagnosis:
         return left | {each.key for each in self.connections_to(port) if each.awaits}
 
 
-def peers_of(pids: Iterable[int]) -> set[tuple[str, int]]:
-    """Return what processes of this network are connected to at this moment: address and port, or
-    the path of a Unix socket and 0; their own clients are not. It takes less than a millisecond, so
-    that it sees connections of a few.
+def peers_of(pids: Iterable[int]) -> list[tuple[str, int]]:
+    """Return what processes of this network are connected to at this moment, once for each
+    connection: address and port, or the path of a Unix socket and 0; their own clients are not. It
+    takes less than a millisecond, so that it sees connections of a few.
 
     Raises:
         OSError, AttributeError: the kernel does not tell it.
@@ -139,8 +139,8 @@ def peers_of(pids: Iterable[int]) -> set[tuple[str, int]]:
     with closing(_open()) as kernel:
         inodes = set(_inodes(pids))
         if not inodes:
-            return set()
-        return _tcp_peers(kernel, inodes) | _unix_peers(kernel, inodes)
+            return []
+        return [*_tcp_peers(kernel, inodes), *_unix_peers(kernel, inodes)]
 
 
 def _inodes(pids: Iterable[int]) -> Iterator[int]:
@@ -153,7 +153,7 @@ def _inodes(pids: Iterable[int]) -> Iterator[int]:
                         yield int(link[8:-1])
 
 
-def _tcp_peers(kernel: socket.socket, inodes: set[int]) -> set[tuple[str, int]]:
+def _tcp_peers(kernel: socket.socket, inodes: set[int]) -> list[tuple[str, int]]:
     own = [
         (body, fields)
         for state in (_ESTABLISHED, _LISTEN)
@@ -161,17 +161,17 @@ def _tcp_peers(kernel: socket.socket, inodes: set[int]) -> set[tuple[str, int]]:
         if (fields := _MESSAGE.unpack_from(body))[-1] in inodes
     ]
     listening = {fields[4] for _, fields in own if fields[1] == _LISTEN}
-    return {
+    return [
         (_destination(body), socket.ntohs(fields[5]))
         for body, fields in own
         if fields[1] == _ESTABLISHED and fields[4] not in listening
-    }
+    ]
 
 
-def _unix_peers(kernel: socket.socket, inodes: set[int]) -> set[tuple[str, int]]:
+def _unix_peers(kernel: socket.socket, inodes: set[int]) -> list[tuple[str, int]]:
     """Return the paths of the other ends."""
     servers = _unix_servers(kernel)
-    return {(servers[inode], 0) for inode in inodes & servers.keys() if servers[inode]}
+    return [(servers[inode], 0) for inode in inodes & servers.keys() if servers[inode]]
 
 
 def _unix_servers(kernel: socket.socket) -> dict[int, str]:

@@ -12,6 +12,7 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 from load_lab.metrics.prometheus import Prometheus, PrometheusUnavailable
 from load_lab.settings import Settings
 from load_lab.stack.engine import ServiceStatus
+from load_lab.stack.measuring_services import has_target
 
 # The series of a new container: cAdvisor looks for containers every 5 s, scrapes take 5 s more.
 _PATIENCE_SECONDS = 15
@@ -56,7 +57,7 @@ def find_missing_series(services: Iterable[ServiceStatus], settings: Settings) -
     """Return the running services that Prometheus has no CPU or no memory series of, now."""
     running = [service for service in services if service.state == "running"]
     if not _COLLECTORS & {service.name for service in running}:
-        if settings.LAB_REFERENCE_APP == "off":
+        if not has_target(settings):
             return MissingSeries()
         collectors = " or ".join(sorted(_COLLECTORS))
         return MissingSeries(problem=f"Nothing reads CPU and memory: no {collectors} is running.")

@@ -64,6 +64,14 @@ def percentile_of(histograms: str, quantile: float, by: str = "") -> str:
     return f"histogram_quantile({quantile}, {total(histograms, by)})"
 
 
+def mean_of(histograms: str, by: str) -> str:
+    """Return the mean of native histograms, which is exact. Debian's Prometheus 2.42 has no
+    histogram_avg.
+    """
+    summed = total(histograms, by)
+    return f"histogram_sum({summed}) / histogram_count({summed})"
+
+
 def requests(matchers: str, by: str = "") -> str:
     """Return the requests so far. k6 pushes a series only when it counted something, and marks it
     stale at the end of the run.

@@ -1,1 +1,1 @@
-"""`lab overload`: twice the capacity, with and without load shedding."""
+"""`lab overload`: twice the capacity, with load shedding and without."""

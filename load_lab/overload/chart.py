@@ -1,4 +1,4 @@
-"""The chart of an overload: goodput and response time over time, with and without shedding."""
+"""The chart of an overload: goodput and response time over time, of each variant."""
 
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,7 @@ from load_lab.results.chart_style import (
     title_spec,
 )
 
-_NAMES = {"on": "LAB_SHED=on", "off": "LAB_SHED=off"}
-_COLOURS = {"on": GREEN, "off": VERMILLION}
-_OFFERED = "offered"
+_COLOURS, _OFFERED = (GREEN, VERMILLION), "offered"
 _WIDTH, _HEIGHT, _EXTENT = 760, 200, 48
 
 
@@ -40,32 +38,34 @@ def draw(document: dict[str, Any], path: Path) -> Path:
 
 def _goodput(arms: list[dict[str, Any]]) -> Any:
     rows = [
-        {"x": w["end"], "y": w["goodput"], "what": _NAMES[arm["shed"]]}
+        {"x": w["end"], "y": w["goodput"], "what": arm["name"]}
         for arm in arms
         for w in arm["windows"]
     ]
     rows += [{"x": w["end"], "y": w["offered"], "what": _OFFERED} for w in arms[0]["windows"]]
     axis = plain_axis("goodput (answers/s)", minExtent=_EXTENT)
-    return _panel(rows, alt.Y("y:Q", axis=axis, scale=alt.Scale(zero=True)), labelled=False)
+    return _panel(arms, rows, alt.Y("y:Q", axis=axis, scale=alt.Scale(zero=True)), labelled=False)
 
 
 def _times(arms: list[dict[str, Any]]) -> Any:
     rows = [
-        {"x": w["end"], "y": w["p95_ms"], "what": _NAMES[arm["shed"]]}
+        {"x": w["end"], "y": w["p95_ms"], "what": arm["name"]}
         for arm in arms
         for w in arm["windows"]
         if w["p95_ms"]
     ]
     domain = log_domain([row["y"] for row in rows])
     axis = plain_axis("p95 of all answers (ms)", domain, minExtent=_EXTENT)
-    return _panel(rows, alt.Y("y:Q", axis=axis, scale=log_scale(domain)), labelled=True)
+    return _panel(arms, rows, alt.Y("y:Q", axis=axis, scale=log_scale(domain)), labelled=True)
 
 
-def _panel(rows: list[dict[str, Any]], y: alt.Y, *, labelled: bool) -> Any:
+def _panel(
+    arms: list[dict[str, Any]], rows: list[dict[str, Any]], y: alt.Y, *, labelled: bool
+) -> Any:
     title = "seconds into the load, end of each window of 5 s" if labelled else ""
     x = alt.X("x:Q", axis=plain_axis(title, labels=labelled, ticks=labelled))
-    names = [*_NAMES.values(), _OFFERED]
-    colours = alt.Scale(domain=names, range=[*_COLOURS.values(), GREY])
+    names = [*(arm["name"] for arm in arms), _OFFERED]
+    colours = alt.Scale(domain=names, range=[*_COLOURS[: len(arms)], GREY])
     legend = alt.Legend(symbolType="stroke", symbolSize=500)
     lines = chart_of(rows).mark_line(strokeWidth=2, clip=True)
     return lines.encode(

@@ -1,1 +1,1 @@
-"""`lab profile`: where the backend's time goes under load, by py-spy."""
+"""`lab profile`: where a server's time goes under load, by py-spy and pg_stat_statements."""

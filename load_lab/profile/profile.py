@@ -1,7 +1,7 @@
-"""`lab profile`: where the backend's time goes under load, with the current settings."""
+"""`lab profile`: where a server's time goes under load, and which statements its requests need."""
 
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from load_lab.console import step
@@ -11,95 +11,135 @@ from load_lab.load.load import Load, new_testid
 from load_lab.load.process import has_begun
 from load_lab.load.summary import read_summary
 from load_lab.paths import project
-from load_lab.profile.flamegraph import HotFunction, hottest
-from load_lab.profile.recorder import RATE, Recorder, check_permission
+from load_lab.profile.flamegraph import hottest
+from load_lab.profile.ranking import MIN_SAMPLES, function_rows, headline, statement_rows
+from load_lab.profile.recorder import RATE, Recorder, check_permission, find_server
 from load_lab.results.provenance import SCHEMA_VERSION, host, relative, write_json
 from load_lab.run.measurement import check_target_survived
-from load_lab.settings import Settings
-from load_lab.stack.engine import Engine, settings_of
-from load_lab.targets.reference.app import ReferenceApp
+from load_lab.targets.statements import Statements
+from load_lab.targets.subject import Running, Subject
 
-_COUNT = 10
-# With fewer samples the ten functions would be random.
-MIN_SAMPLES = 20
+# What a new process imports and connects with its first requests is not recorded.
+_WARM_SECONDS = 3
+# For a server of which it is not known how many requests it works on at once.
+_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
 class ProfileOptions:
-    """The load. Without a rate, one client for each request that the backend can process at once:
-    every worker is busy and none has a queue.
+    """The load. Without a rate, one client for each request that the subject works on at once, if
+    that is known: every worker is busy and none has a queue. `only` selects operations of a mix.
     """
 
-    scenario: str
     seconds: int
-    rate: int | None = None
+    rate: float | None = None
+    only: str | None = None
 
-    def load(self, settings: Settings) -> Load:
+    def load(self, subject: Subject) -> Load:
         arrivals = self.rate is not None
-        threads = settings.LAB_THREADS if settings.LAB_SERVER == "gunicorn-gthread" else 1
         return Load(
-            profile="hold" if arrivals else "closed",
-            scenario=self.scenario,
+            profile="trial" if arrivals else "closed",
+            scenario=subject.scenario,
             rate=self.rate,
-            vus=None if arrivals else settings.LAB_WORKERS * threads,
+            vus=None if arrivals else subject.concurrency or _AT_ONCE,
             duration=f"{self.seconds}s",
+            only=self.only,
             testid=new_testid("profile"),
         )
 
 
-def profile(engine: Engine, options: ProfileOptions) -> dict[str, Any]:
-    """Load the running stack, record its workers, write both, and return the result.
+def profile(
+    subject: Subject, options: ProfileOptions, after: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Load the subject, record its server, write both, and return the result. `after`: of which
+    stored run.
 
     Raises:
         UsageError: k6 rejects the arguments.
-        LabError: the stack is not running, py-spy may not attach, or the backend was idle.
+        LabError: the stack is not running, py-spy can't look into the server, or it was idle.
     """
-    load = options.load(settings_of(engine))
-    target = ReferenceApp(engine)
-    check(engine, target, load)
-    pid = backend_pid(engine)
-    check_permission(pid)
-    folder = project().results / load.testid
-    recorder = Recorder(pid, folder / "profile.svg", partial(has_begun, folder / "k6.log"))
-    with step(f"Recording {options.seconds} s of {options.scenario} under load"), recorder:
-        run = run_k6(engine, target, load, folder)
-    check_target_survived(run)
-    return _write_document(run, recorder, options, engine)
+    # Before anything is started.
+    _ = subject.settings
+    what = options.only or subject.scenario or subject.name
+    with subject.used(), subject.running() as running:
+        load = options.load(subject)
+        check(running.engine, running.target, load)
+        pid = find_server(running.target)
+        check_permission(pid)
+        folder = project().results / load.testid
+        warm = replace(load, duration=f"{_WARM_SECONDS}s", testid=f"{load.testid}-warm")
+        with step(f"Warming up {what}"):
+            run_k6(running.engine, running.target, warm, folder / "warm")
+        begin = _Begin(running, folder / "k6.log")
+        recorder = Recorder(pid, folder / "profile.svg", begin)
+        with step(f"Recording {options.seconds} s of {what} under load"), recorder:
+            run = run_k6(running.engine, running.target, load, folder)
+        found = _statements(run, running, begin.statements)
+        check_target_survived(run)
+        head = {
+            "target": subject.name,
+            "scenario": subject.scenario or "mix",
+            "only": options.only,
+            "after": after,
+            "host": host(run.settings, running.engine.name),
+        }
+        return _write(run, recorder, head, found)
 
 
-def backend_pid(engine: Engine) -> int:
-    """Return the top process of the server.
+@dataclass
+class _Begin:
+    """Returns whether k6's log shows that the load began; reads the statements at that moment."""
 
-    Raises:
-        LabError: the process is not visible from here.
-    """
-    pids = engine.pids()
-    if "backend" not in pids:
-        raise LabError(
-            "The backend's processes can't be seen from here: it does not run, or runs in a "
-            "separate machine (Docker Desktop). See `lab status`."
-        )
-    return pids["backend"]
+    running: Running
+    log: Path
+    statements: Statements | None = None
+
+    def __call__(self) -> bool:
+        if not has_begun(self.log):
+            return False
+        self.statements = self.running.read_statements()
+        return True
 
 
-def _write_document(
-    run: Run, recorder: Recorder, options: ProfileOptions, engine: Engine
+def _statements(run: Run, running: Running, before: Statements | None) -> dict[str, Any]:
+    """Return the statements that cost most since then, or why there are none."""
+    now = running.read_statements(texts=True)
+    if before is None or now is None:
+        return {"statements": [], "no_statements": running.why_no_statements()}
+    summary = read_summary(run.summary_file)
+    requests = int(summary.value("http_reqs", "count"))
+    mean_ms = summary.value("http_req_duration", "avg")
+    rows = statement_rows(now.own_since(before), requests, mean_ms) if requests and mean_ms else []
+    return {
+        "statements": rows,
+        "no_statements": ""
+        if rows
+        else f"the requests spent no time in the database {now.database}",
+    }
+
+
+def _write(
+    run: Run, recorder: Recorder, head: dict[str, Any], found: dict[str, Any]
 ) -> dict[str, Any]:
     samples, functions = hottest(run.folder / "profile.svg")
-    if samples < MIN_SAMPLES:
+    if samples < MIN_SAMPLES and not found["statements"]:
         raise LabError(
-            f"The backend had next to nothing to do in these {recorder.seconds:.0f} s ({samples} "
-            "samples): a cache in front of it answered "
-            f"(LAB_NGINX_CACHE={run.settings.LAB_NGINX_CACHE}), or k6 sent too little. Give it "
-            f"more --duration, no --rate, or LAB_NGINX_CACHE=off. k6's log: {run.folder / 'k6.log'}"
+            f"The server had next to nothing to do in these {recorder.seconds:.0f} s ({samples} "
+            "samples): a cache in front of it answered, or k6 sent too little. Give it more "
+            f"--duration, no --rate, or switch the cache off. Loaded: {run.target.description}. "
+            f"k6's log: {run.folder / 'k6.log'}"
         )
-    document = _measurements(run, recorder) | {
-        "scenario": options.scenario,
+    rows = function_rows(functions, samples)
+    name = head["only"] or f"{head['target']}, {head['scenario']}"
+    document = {
+        **_measurements(run, recorder),
+        **head,
         "samples": samples,
         "samples_per_second": RATE,
-        "hottest": [shares(function, samples) for function in functions[:_COUNT]],
+        "hottest": rows,
+        **found,
+        "headline": headline(name, rows, found["statements"]),
         "settings": run.settings.model_dump(),
-        "host": host(run.settings, engine.name),
     }
     write_json(run.folder / "profile.json", document)
     return document
@@ -108,7 +148,7 @@ def _write_document(
 def _measurements(run: Run, recorder: Recorder) -> dict[str, Any]:
     """Return the requests sent, their CPU cost, and the files."""
     summary = read_summary(run.summary_file)
-    requests = int(summary.value("http_reqs", "count"))
+    requests = summary.requests
     per_request = round(recorder.cpu_seconds / requests * 1000, 3) if requests else None
     files = {"svg": "profile.svg", "profile": "profile.json", "summary": "k6-summary.json"}
     return {
@@ -117,17 +157,9 @@ def _measurements(run: Run, recorder: Recorder) -> dict[str, Any]:
         "load": run.load.env(),
         "seconds": round(recorder.seconds, 1),
         "requests": requests,
-        "failed": int(summary.value("http_req_failed", "passes")),
+        "failed": summary.failed,
+        "mean_ms": summary.milliseconds("http_req_duration", "avg"),
         "cpu_seconds": round(recorder.cpu_seconds, 2),
         "cpu_ms_per_request": per_request,
         "files": {name: relative(run.folder / file) for name, file in files.items()},
     }
-
-
-def shares(function: HotFunction, samples: int) -> dict[str, Any]:
-    """Return the shares of all samples, in percent."""
-    percent = {
-        "self_percent": round(function.self_samples / samples * 100, 1),
-        "cumulative_percent": round(function.all_samples / samples * 100, 1),
-    }
-    return percent | {name: asdict(function)[name] for name in ("function", "where")}

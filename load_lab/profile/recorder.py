@@ -1,5 +1,6 @@
-"""py-spy during a load: the current function of each backend worker, 100 times a second."""
+"""py-spy during a load: the current function of each worker of a server, 100 times a second."""
 
+import os
 import re
 import signal
 import subprocess
@@ -7,13 +8,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from xml.sax.saxutils import escape
 
+import psutil
+
 from load_lab.errors import LabError
-from load_lab.machine.processes import cpu_seconds
-from load_lab.paths import ROOT
+from load_lab.machine.processes import cpu_seconds, process_tree
+from load_lab.machine.sockets import network_of
+from load_lab.paths import ROOT, project
+from load_lab.targets.observation import SERVER
+from load_lab.targets.target import Target
 
 RATE = 100
 PY_SPY = Path(sys.executable).parent / "py-spy"
@@ -25,20 +32,73 @@ _INVALID_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _END_SECONDS = 30
 
 
-def check_permission(pid: int) -> None:
-    """Take one sample of the process, to check that py-spy may attach to it.
+def find_server(target: Target) -> int:
+    """Return the main process of the server that answers a target's requests.
 
     Raises:
-        LabError: the kernel forbids it.
+        LabError: it is not visible from here, or is a proxy.
     """
-    argv = [str(PY_SPY), "dump", "--nonblocking", "--pid", str(pid)]
-    process = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if process.returncode:
+    pids = target.watched().server_pids
+    if pids:
+        return pids[0]
+    if proxy := target.pids.get(SERVER):
         raise LabError(
-            f"py-spy can't look into the backend (process {pid}): {_last_line(process.stderr)} Run "
-            "this command as root; or, where the stack is your own, let processes look into each "
-            "other: sysctl kernel.yama.ptrace_scope=0"
+            f"{_name(proxy)} (process {proxy}) listens at {target.url}, a proxy: the app behind it "
+            f"can be profiled. Change url in the file of {target.name} to the app's address."
         )
+    raise LabError(
+        f"The processes of {target.name} are not visible from here: it does not run (`lab status`)"
+        ", or as another user (run `lab` as root), or on another machine, such as that of Docker "
+        "Desktop's containers (run `lab` there)."
+    )
+
+
+def check_permission(pid: int) -> None:
+    """Take one sample of the server, or of one of its workers, to check that py-spy may attach.
+
+    Raises:
+        LabError: the kernel forbids it, or there is no Python.
+    """
+    errors = "it has ended."
+    for each in process_tree(pid):
+        argv = [str(PY_SPY), "dump", "--nonblocking", "--pid", str(each)]
+        process = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if process.returncode == 0:
+            return
+        errors = process.stderr
+        if _is_denied(errors):
+            break
+    raise LabError(
+        f"py-spy can't look into {_name(pid)} (process {pid}): {_reason(errors)} "
+        f"{_remedy(pid, errors)}"
+    )
+
+
+def _is_denied(errors: str) -> bool:
+    return any(text in errors.lower() for text in ("permission denied", "not permitted"))
+
+
+def _remedy(pid: int, errors: str) -> str:
+    if _is_in_container(pid):
+        return "It is in a container: run this command as root, on the container's host."
+    if _is_denied(errors):
+        return (
+            "Run this command as root; or, where the server is your own, let processes look into "
+            "each other: sysctl kernel.yama.ptrace_scope=0"
+        )
+    return "It reads CPython alone: for another program, use a profiler of its language."
+
+
+def _is_in_container(pid: int) -> bool:
+    with suppress(OSError):
+        return network_of(pid) != network_of(os.getpid())
+    return False
+
+
+def _name(pid: int) -> str:
+    with suppress(psutil.Error):
+        return psutil.Process(pid).name()
+    return "the server"
 
 
 def without_root(svg: str, root: Path = ROOT) -> str:
@@ -109,15 +169,21 @@ class Recorder:
             process.kill()
             _, errors = process.communicate()
         if not failed and not self._svg.exists():
-            raise LabError(f"py-spy wrote no profile: {_last_line(errors)}")
+            raise LabError(f"py-spy wrote no profile: {_reason(errors)}")
         if self._svg.exists():
             svg = self._svg.read_text(errors="replace")
-            self._svg.write_text(_INVALID_XML.sub("", without_root(svg)))
+            for root in sorted({ROOT, project().folder}, key=lambda path: -len(str(path))):
+                svg = without_root(svg, root)
+            self._svg.write_text(_INVALID_XML.sub("", svg))
 
     def _cpu(self) -> float:
-        return cpu_seconds({"backend": self._pid})["backend"]
+        return cpu_seconds({SERVER: self._pid})[SERVER]
 
 
-def _last_line(errors: str) -> str:
+def _reason(errors: str) -> str:
+    """Return the message of py-spy's error, without causes and Rust's stack."""
+    if _is_denied(errors):
+        return "permission denied."
     lines = errors.strip().splitlines()
-    return lines[-1].strip() if lines else "it printed nothing."
+    messages = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
+    return f"{messages[0].rstrip('.')}." if messages else (lines or ["it printed nothing."])[-1]

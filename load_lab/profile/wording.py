@@ -1,29 +1,76 @@
 """A profile for the terminal."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from load_lab.profile.ranking import shown
+
 
 def profile(document: dict[str, Any]) -> RenderableType:
-    """Return the CPU cost of a request, then its hottest functions."""
-    per_request = document["cpu_ms_per_request"]
-    cost = (
-        f"{document['scenario']}: {per_request} ms of CPU per request ({document['requests']} in "
-        f"{document['seconds']} s, {document['failed']} failed; {document['samples']} samples)"
+    """Return the CPU cost of a request, its hottest functions and costliest statements; the last
+    line has the first of both.
+    """
+    files = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, path in document["files"].items():
+        files.add_row(name, path)
+    return Group(
+        *_why(document.get("after")),
+        f"[bold]{escape(_cost(document))}[/bold]",
+        _functions(document),
+        *_statements(document),
+        files,
+        # Of results before there were statements.
+        *map(escape, filter(None, [document.get("headline")])),
     )
-    table = Table(title="The ten hottest functions", title_justify="left")
+
+
+def _why(after: dict[str, Any] | None) -> Iterator[str]:
+    if after:
+        yield escape(
+            f"{after['operation']} of {after['testid']}, alone at {after['rate']:g}/s: "
+            f"{after['why']}"
+        )
+
+
+def _cost(document: dict[str, Any]) -> str:
+    mean = document.get("mean_ms")
+    took = "" if mean is None else f", which takes {mean} ms"
+    return (
+        f"{document.get('only') or document['scenario']}: {document['cpu_ms_per_request']} ms of "
+        f"CPU per request{took} ({document['requests']} in {document['seconds']} s, "
+        f"{document['failed']} failed; {document['samples']} samples)"
+    )
+
+
+def _functions(document: dict[str, Any]) -> RenderableType:
+    if not document["hottest"]:
+        return f"Functions: {document['samples']} samples are too few; the server waited."
+    table = Table(title="The ten hottest functions, share of the samples", title_justify="left")
     for name in ("self %", "with callees %"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("function", overflow="fold")
     for function in document["hottest"]:
-        name = f"{escape(function['function'])} [dim]{function['where']}[/dim]"
+        name = f"{escape(function['function'])} [dim]{escape(function['where'])}[/dim]"
         table.add_row(
             f"{function['self_percent']:.1f}", f"{function['cumulative_percent']:.1f}", name
         )
-    files = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, path in document["files"].items():
-        files.add_row(name, path)
-    return Group(f"[bold]{escape(cost)}[/bold]", table, files)
+    return table
+
+
+def _statements(document: dict[str, Any]) -> Iterator[RenderableType]:
+    if why := document.get("no_statements"):
+        yield escape(f"Statements: none, {why}.")
+    if not document.get("statements"):
+        return
+    table = Table(title="The statements that cost most, per request", title_justify="left")
+    for name in ("calls", "ms", "% of its time"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("statement", overflow="fold")
+    for each in document["statements"]:
+        values = (f"{each['calls_per_request']:g}", f"{each['ms_per_request']:g}")
+        table.add_row(*values, f"{each['percent']:.1f}", escape(shown(each["statement"])))
+    yield table

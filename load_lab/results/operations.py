@@ -35,13 +35,20 @@ def operation_results(
     )
     so_far = _so_far(runs, started, seconds, prometheus)
     windows = _in_windows(runs, started, seconds, prometheus)
+    exceeded = {name: _exceeded_after(name, windows, so_far, bounds, started) for name in totals}
+    first = min((after for after in exceeded.values() if after is not None), default=seconds)
+    # A queue after that would hide the differences.
+    means = prometheus.instant_by_label(
+        queries.mean_of(queries.durations(runs), "name"), "name", started + min(first, seconds)
+    )
     results = [
         OperationResult(
             name=name,
             requests=round(requests),
             failed=round(failed.get(name, 0)),
             p95_ms=_last_milliseconds(so_far.times.get(name)),
-            exceeded_after=_exceeded_after(name, windows, so_far, bounds, started),
+            mean_ms=round(1000 * means[name], 1) if name in means else None,
+            exceeded_after=exceeded[name],
             unstorable=round(unstorable.get(name, 0)),
             storable=round(storable.get(name, 0)),
         )

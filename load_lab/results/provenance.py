@@ -6,7 +6,7 @@ import platform
 import shutil
 import subprocess
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,14 +19,13 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_core import from_json
 
 from load_lab.console import note
-from load_lab.errors import LabError, UsageError
+from load_lab.errors import UsageError
 from load_lab.machine import preflight
 from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.noise import StealMeter, cpu_speed
 from load_lab.paths import lab_file, project
 from load_lab.settings import Settings
 from load_lab.stack.engine import Engine
-from load_lab.stack.reported import query_backend
 
 # Of every result.
 SCHEMA_VERSION = 1
@@ -52,28 +51,27 @@ class Host(BaseModel):
 
 @contextmanager
 def facts(
-    engine: Engine, settings: Settings, programs: dict[str, str] | None = None
+    engine: Engine,
+    settings: Settings,
+    reported: Mapping[str, Any],
+    programs: Mapping[str, str] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield facts about the machine; those known only afterwards are added when the block ends.
 
-    `programs` are versions of programs in addition to the stack's.
+    `reported` is what the target says of itself; `programs` are versions of programs in addition to
+    its own and the stack's.
 
     `cpu_speed` is the speed of the target's CPUs before and after, see load_lab/machine/noise.py.
-
-    Raises:
-        LabError: the backend runs with DEBUG on.
     """
-    backend = query_backend(settings, engine.token())
-    if backend["debug"]:
-        raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
+    versions = {**(programs or {}), **reported.get("versions", {})}
     target = cpu_numbers(choose_cpus(settings).target)
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": host(settings, engine.name),
-        "versions": engine.versions() | (programs or {}) | backend["versions"],
+        "versions": engine.versions() | versions,
         "warnings": preflight.warnings(settings),
-        "data": {n: v for n, v in settings.as_env().items() if n.startswith("LAB_DATA_")},
+        "data": reported.get("data", {}),
     }
     for warning in document["warnings"]:
         note(f"Warning: {warning}.")

@@ -14,6 +14,7 @@ from load_lab.load.page_change import PageChange
 from load_lab.machine.cpu_use import CpuUse
 from load_lab.machine.logged_errors import NONE_LOGGED, LoggedErrors
 from load_lab.machine.observation import Signals
+from load_lab.machine.processes import server_names
 from load_lab.metrics.windows import Window
 from load_lab.results.bottleneck import Diagnosis
 from load_lab.results.breakpoint import BreakPoint
@@ -217,16 +218,18 @@ class CapacityResult(_Part):
 
 
 class OperationResult(_Part):
-    """One operation of a load: its `name` label. `exceeded_after`: seconds into the load when it
-    had exceeded a limit in several windows in a row, or for good where it had too few requests for
-    windows; None if it did not. `unstorable`: responses that must not be stored although the cache
-    is in front of the operation; `storable`: those that could be although it is not.
+    """One operation of a load: its `name` label; `mean_ms` until an operation exceeded a limit.
+    `exceeded_after`: seconds into the load when it had exceeded a limit in several windows in a
+    row, or for good where it had too few requests for windows; None if it did not. `unstorable`:
+    responses that must not be stored although the cache is in front of the operation; `storable`:
+    those that could be although it is not.
     """
 
     name: str
     requests: int
     failed: int = 0
     p95_ms: float | None = None
+    mean_ms: float | None = None
     exceeded_after: float | None = None
     unstorable: int = 0
     storable: int = 0
@@ -293,8 +296,9 @@ class Result(_Part):
     testid: str = ""
     profile: str = ""
     scenario: str = ""
-    # Of the workbench.
+    # Of the workbench; and which operations of a mix.
     route: str | None = None
+    only: str | None = None
     # UTC, in ISO format.
     started: str = ""
     # From the load's first arrival to its last response.
@@ -393,6 +397,12 @@ class Result(_Part):
         return sum(use.load for use in self.cpu) / len(self.cpu) if self.cpu else None
 
     @property
+    def server_cpu_ms(self) -> float | None:
+        """Return the CPU time per request of what answers requests, without its database."""
+        used = self.cpu_ms_per_request
+        return sum(used[name] for name in server_names(used)) if used else None
+
+    @property
     def lower_bound(self) -> Limit | None:
         """Return why the rates are lower bounds; None when the target was the limit.
 
@@ -427,6 +437,9 @@ def _metrics_of(model: type[BaseModel], *path: str) -> dict[str, Metric]:
 
 _DERIVED = {
     "broke_at": Metric("broke at", "per s", name="broke_at", path=("broke_at",)),
+    "server_cpu_ms": Metric(
+        "CPU", "ms per request", milliseconds, name="server_cpu_ms", path=("server_cpu_ms",)
+    ),
     "generator_cpu": Metric(
         "generator CPU", "%", percent, name="generator_cpu", path=("generator_cpu",)
     ),

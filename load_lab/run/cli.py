@@ -9,7 +9,7 @@ import typer
 
 from load_lab import options
 from load_lab.load import Place, Profile
-from load_lab.load.chosen_target import cluster_of, loaded_target, require_reference_scenario
+from load_lab.load.chosen_target import cluster_of, loaded_target
 from load_lab.options import Json, check_duration, current_engine, print_result
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ def k6(
 
     if duration is not None:
         check_duration(duration)
-    require_reference_scenario(target, scenario)
     load = Load(
         profile,
         scenario,
@@ -76,7 +75,7 @@ def k6(
     engine = current_engine()
     if load.cluster:
         require_local_k6(engine, samples=samples)
-    with measurement_lock(), loaded_target(engine, target, yes_load, place) as loaded:
+    with measurement_lock(), loaded_target(engine, target, yes_load, place, scenario) as loaded:
         single_run = run_once(
             engine, loaded, load, bounds, early_stop=early_stop, accept_changes=True
         )

@@ -282,10 +282,10 @@ def read_durations(
 
 def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
     """Return every metric of a run, without a verdict."""
-    requests = int(summary.value("http_reqs", "count"))
+    requests = summary.requests
     cache = _nginx_answers(summary)
     refused = cache.get("nginx", {}).get("REFUSED", 0)
-    failed = int(summary.value("http_req_failed", "passes")) - refused
+    failed = summary.failed - refused
     in_time = summary.value("lab_answers_in_time", "count") / summary.seconds
     goodput = max((window.goodput for window in data.windows), default=in_time)
     planned, completeness = summary.planned_seconds, data.completeness
@@ -302,17 +302,18 @@ def metrics_of(run: Run, summary: Summary, data: RunData) -> Result:
         profile=run.load.profile,
         scenario=summary.scenario,
         route=run.load.route,
+        only=run.load.only,
         started=datetime.fromtimestamp(run.started, UTC).isoformat(timespec="seconds"),
         seconds=round(summary.seconds, 1),
         stopped_after=None if stopped is None else round(stopped - data.started, 1),
         requests=requests,
-        successes=requests - failed - refused,
+        successes=summary.good,
         failed=failed,
         refused=refused,
         retries=int(summary.value("lab_retries", "count")),
         unfinished=_unfinished(summary),
         rps=round(requests / summary.seconds, 2),
-        answers_per_second=round((requests - failed - refused) / planned, 2) if planned else None,
+        answers_per_second=round(summary.good / planned, 2) if planned else None,
         goodput=round(goodput, 2),
         goodput_mean=round(in_time, 2),
         max_rps=None if data.max_rps is None else round(data.max_rps, 2),
@@ -393,7 +394,7 @@ def _unfinished(summary: Summary) -> int | None:
     """
     if not summary.has("lab_begun"):
         return None
-    ended = summary.value("http_reqs", "count") - summary.value("lab_retries", "count")
+    ended = summary.requests - summary.value("lab_retries", "count")
     return int(summary.value("lab_begun", "count") - ended)
 
 

@@ -57,6 +57,12 @@ class Settings(Declaration):
         return f"http://{LOOPBACK}:{port}"
 
     @property
+    def worker_slots(self) -> int | None:
+        """Requests that the server works on at once; None for ASGI, which has no limit."""
+        threads = {"gunicorn-sync": 1, "gunicorn-gthread": self.LAB_THREADS}.get(self.LAB_SERVER)
+        return threads and self.LAB_WORKERS * threads
+
+    @property
     def metrics_url(self) -> str:
         return f"http://{LOOPBACK}:{self.LAB_METRICS_PORT}/metrics"
 
@@ -149,6 +155,21 @@ def update_live_settings(settings: Settings, values: Mapping[str, str]) -> Setti
         if is_fixed(name):
             raise UsageError(f"{name} can't change while the stack runs; set it before `lab up`.")
     return update_settings(settings, [f"{name}={value}" for name, value in values.items()])
+
+
+def require_same(running: Settings, measured: Settings, beginnings: tuple[str, ...]) -> None:
+    """Check that the running stack has those settings of a stored run whose names begin so.
+
+    Raises:
+        UsageError: it has others.
+    """
+    now, then = running.as_env(), measured.as_env()
+    for name, value in then.items():
+        if name.startswith(beginnings) and now[name] != value:
+            raise UsageError(
+                f"The run had {name}={value}, the running stack has {name}={now[name]}. Stop it "
+                f"with `lab down`, set {name}={value}, and start it: lab up"
+            )
 
 
 def save(settings: Settings, state: State) -> None:

@@ -1,14 +1,16 @@
 """Growth during a long load, measured against its limits."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from statistics import median
 
 from load_lab.metrics.windows import Window
 from load_lab.results.breakpoint import BREAK_WINDOWS
 from load_lab.results.result import Result
-from load_lab.soak.limits import LimitCheck, at_least, at_most
+from load_lab.soak.limits import LimitCheck, at_least, at_most, mib
 from load_lab.soak.samples import Sample, Sampler
+from load_lab.targets.subject import Folder, Stored
 
 _MIB = 1024**2
 # Caches fill and pools open in the first sixth, so the second sixth is compared with the last.
@@ -20,18 +22,10 @@ MIN_SAMPLED_SHARE = 0.9
 
 # Maximum share of requests with status 503.
 MAX_REFUSED_SHARE, _REFUSED_STATUS = 0.001, "503"
-# Limits of growth. A worker's memory varies by some MiB with its last responses.
+# Limits of growth. A worker's memory varies by some MiB with its last responses. A pool opens its
+# threads on demand, and a client's connections are files, too.
 WORKER_BYTES, WORKER_SHARE = 8 * _MIB, 0.05
-CONNECTIONS, FILES = 2, 20
-# max_size in nginx/templates/cache, with 64 MiB of scratch files; a test compares them.
-BASIC_CACHE_BYTES, CACHE_BYTES = (5 * 1024 + 64) * _MIB, (1024 + 256 + 64) * _MIB
-# max_wal_size in postgres/postgresql.conf, which Postgres may exceed by a quarter under load.
-LOG_AHEAD_BYTES = 5 * 1024 * _MIB
-# Measured: 0.9 KB per booking with its guests, key, response and indexes; tables grow in steps.
-BYTES_PER_BOOKING, TABLE_BYTES = 2048, 32 * _MIB
-# A line of Nginx's access log; `lab k6` truncates it before each test. Other logs are cut at 20 MB.
-BYTES_PER_REQUEST, LOG_BYTES = 400, 100 * _MIB
-METRICS_BYTES, METRICS_BYTES_PER_HOUR = 100 * _MIB, 1024 * _MIB
+CONNECTIONS, FILES, THREADS = 2, 20, 20
 
 
 def load_checks(result: Result, statuses: dict[str, int]) -> Iterator[LimitCheck]:
@@ -57,7 +51,7 @@ def violations_in_a_row(windows: list[Window]) -> int | None:
 
 
 def sample_checks(
-    sampler: Sampler, requests: int, seconds: float, nginx_cache: str
+    sampler: Sampler, requests: int, seconds: float, folders: Mapping[str, Folder]
 ) -> Iterator[LimitCheck]:
     """Check the samples; with too few of them, the growth is unknown and a limit is violated."""
     samples = sampler.samples
@@ -70,24 +64,45 @@ def sample_checks(
         return
     yield at_least("the last look, s into it", round(MIN_SAMPLED_SHARE * seconds), samples[-1].at)
     yield from process_checks(samples)
-    yield from disk_checks(samples, sampler.bookings, requests, seconds, nginx_cache)
+    yield from disk_checks(samples, Stored(requests, seconds, sampler.rows), folders)
 
 
 def process_checks(samples: list[Sample]) -> Iterator[LimitCheck]:
     """Compare the server's processes in the last part with those in the first warm part."""
     first, last = parts(samples)
-    all_pids = {pid for sample in samples for pid in sample.workers}
-    replaced = len(all_pids - samples[-1].workers.keys()) if all_pids else None
-    yield at_most("workers that were replaced", 0, replaced)
+    yield at_most("processes that were replaced", 0, replaced(samples))
     stable_pids = [pid for pid in first[0].workers if pid in samples[-1].workers]
     for number, pid in enumerate(stable_pids, 1):
         before, after = (median(_sizes(pid, part)) for part in (first, last))
         bound = max(WORKER_BYTES, WORKER_SHARE * before)
-        yield at_most(f"growth of worker {number}, MiB", _mib(bound), _mib(after - before))
-    connections = [max(sample.connections for sample in part) for part in (first, last)]
-    yield at_most("growth of database connections", CONNECTIONS, connections[1] - connections[0])
-    files = [max(sample.files for sample in part) for part in (first, last)]
-    yield at_most("growth of open files", FILES, files[1] - files[0])
+        yield at_most(f"growth of process {number}, MiB", mib(bound), mib(after - before))
+    # Which database it has may be seen only under load.
+    known = [sample for sample in samples if sample.connections is not None]
+    if len(known) >= 2 * _PARTS:
+        yield _growth("database connections", CONNECTIONS, known, _connections)
+    yield _growth("open files", FILES, samples, lambda sample: sample.files)
+    yield _growth("threads", THREADS, samples, lambda sample: sample.threads)
+
+
+def replaced(samples: list[Sample]) -> int | None:
+    """Return how many processes ended; without those of a single sample, which a program may start
+    for one request. None if none was seen.
+    """
+    seen = Counter(pid for sample in samples for pid in sample.workers)
+    lasting = {pid for pid, count in seen.items() if count > 1}
+    return len(lasting - samples[-1].workers.keys()) if seen else None
+
+
+def _connections(sample: Sample) -> int:
+    return sample.connections or 0
+
+
+def _growth(
+    what: str, bound: int, samples: list[Sample], count: Callable[[Sample], int]
+) -> LimitCheck:
+    """Check the growth of the median: an app may open a connection or a thread for each request."""
+    first, last = (median(map(count, part)) for part in parts(samples))
+    return at_most(f"growth of {what}", bound, last - first)
 
 
 def _sizes(pid: int, samples: list[Sample]) -> list[int]:
@@ -95,27 +110,17 @@ def _sizes(pid: int, samples: list[Sample]) -> list[int]:
 
 
 def disk_checks(
-    samples: list[Sample], bookings: int, requests: int, seconds: float, nginx_cache: str
+    samples: list[Sample], load: Stored, folders: Mapping[str, Folder]
 ) -> Iterator[LimitCheck]:
     """Check the size on disk at the end, or its growth since the first sample."""
     first, last = samples[0].folders, samples[-1].folders
-    increase = {name: last[name] - first[name] for name in last}
-    cache = BASIC_CACHE_BYTES if nginx_cache == "basic" else CACHE_BYTES
-    yield at_most("cache directory, MiB", _mib(cache), _mib(last["cache"]))
-    yield at_most("Postgres's log, MiB", _mib(LOG_AHEAD_BYTES), _mib(last["log ahead"]))
-    tables = TABLE_BYTES + BYTES_PER_BOOKING * bookings
-    yield at_most(f"tables, MiB for {bookings} bookings", _mib(tables), _mib(increase["tables"]))
-    logs = LOG_BYTES + BYTES_PER_REQUEST * requests
-    yield at_most(f"logs, MiB for {requests} requests", _mib(logs), _mib(increase["logs"]))
-    metrics = METRICS_BYTES + METRICS_BYTES_PER_HOUR * seconds / 3600
-    yield at_most("Prometheus's data, MiB", _mib(metrics), _mib(increase["metrics"]))
+    for name, folder in folders.items():
+        size = last[name] if folder.in_all else last[name] - first[name]
+        label = folder.label.format(requests=load.requests, rows=load.rows)
+        yield at_most(label, mib(folder.limit(load)), mib(size))
 
 
 def parts(samples: list[Sample]) -> tuple[list[Sample], list[Sample]]:
     """Return the second sixth of the samples, and the last."""
     size = max(1, len(samples) // _PARTS)
     return samples[size : 2 * size], samples[-size:]
-
-
-def _mib(size: float) -> float:
-    return round(size / _MIB, 1)

@@ -1,6 +1,6 @@
 """Measured values with their limits, for overloads and soaks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any
@@ -36,32 +36,35 @@ def at_least(what: str, bound: float, value: float | None) -> LimitCheck:
     return LimitCheck(what, bound, False, value)
 
 
-_MIB = 1024**2
-# The limits in docker-compose.yml (a test compares them). Plain processes have no limit of memory,
-# but are checked against the same values.
-MEMORY_LIMITS = {
-    "postgres": 1024 * _MIB,
-    "redis": 384 * _MIB,
-    "backend": 1024 * _MIB,
-    "nginx": 1536 * _MIB,
-}
+def mib(size: float) -> float:
+    # Not -0.
+    return round(size / 1024**2, 1) + 0.0
 
 
-def peaks(prometheus: Prometheus, start: float, end: float, step: float = 1) -> dict[str, int]:
-    """Return the peak memory, in bytes, of each service of the target between two Unix times."""
+def peaks(
+    prometheus: Prometheus,
+    limits: Mapping[str, int],
+    start: float,
+    end: float,
+    step: float = 1,
+) -> dict[str, int]:
+    """Return the peak memory, in bytes, of each service that has a limit between two Unix times."""
+    if not limits:
+        return {}
     # Includes the time between two steps; Prometheus evaluates the rule every 5 s.
     query = f"max_over_time(service:memory_bytes[{max(10, ceil(step))}s])"
     peaks_by_service = prometheus.by_label(query, "service", start, end, step)
     return {
         name: round(max(series.values()))
         for name, series in sorted(peaks_by_service.items())
-        if name in MEMORY_LIMITS and series
+        if name in limits and series
     }
 
 
-def memory_checks(peaks_by_service: dict[str, int]) -> Iterator[LimitCheck]:
+def memory_checks(
+    limits: Mapping[str, int], peaks_by_service: Mapping[str, int]
+) -> Iterator[LimitCheck]:
     """Yield the memory of each service, in MiB; a missing value violates its limit."""
-    for name, limit in MEMORY_LIMITS.items():
+    for name, limit in limits.items():
         peak = peaks_by_service.get(name)
-        value = None if peak is None else round(peak / _MIB, 1)
-        yield at_most(f"memory of {name}, MiB", limit / _MIB, value)
+        yield at_most(f"memory of {name}, MiB", mib(limit), None if peak is None else mib(peak))

@@ -1,4 +1,4 @@
-"""A long load at half of the stack's capacity, to find unexpected growth."""
+"""A long load at half of the target's capacity, to find unexpected growth."""
 
 import re
 import time
@@ -9,24 +9,20 @@ from typing import Any
 
 from lab_settings import durations
 
-from load_lab.capacity import stack_capacity as capacity
-from load_lab.capacity.stack_capacity import StackCapacity, find_stack_capacity
+from load_lab.capacity import target_capacity as capacity
+from load_lab.capacity.target_capacity import TargetCapacity, find_target_capacity
 from load_lab.console import Progress
 from load_lab.errors import Interrupted, UsageError
 from load_lab.load.k6 import check
 from load_lab.load.load import Load, new_testid
 from load_lab.metrics.prometheus import Prometheus, PrometheusUnavailable
 from load_lab.metrics.windows import Bounds
-from load_lab.paths import current_state
 from load_lab.results.provenance import facts, store_result
 from load_lab.run.single_run import run_once
-from load_lab.settings import Settings
 from load_lab.soak.growth import load_checks, sample_checks
 from load_lab.soak.limits import memory_checks, peaks
 from load_lab.soak.samples import Sampler
-from load_lab.stack.engine import Engine, require_processes
-from load_lab.stack.exclusive import exclusive_use, prepare
-from load_lab.targets.reference.app import ReferenceApp
+from load_lab.targets.subject import Growth, Running, Subject
 
 SHARE = 0.5
 MIN_SECONDS = 60
@@ -35,14 +31,13 @@ SAMPLES = 120
 
 @dataclass(frozen=True)
 class Options:
-    """The load: `rate` requests/s of the scenario; None for half of the capacity."""
+    """The load: `rate` requests/s; None for half of the capacity."""
 
-    scenario: str
     seconds: float
     rate: int | None = None
 
 
-def validate_options(scenario: str, duration: str, rate: int | None) -> Options:
+def validate_options(duration: str, rate: int | None) -> Options:
     """Return the validated options.
 
     Raises:
@@ -56,66 +51,79 @@ def validate_options(scenario: str, duration: str, rate: int | None) -> Options:
             f"--duration {duration} is too short: caches fill and pools open in the first part of "
             f"it. Give it {MIN_SECONDS}s or more."
         )
-    return Options(scenario, seconds, rate)
+    return Options(seconds, rate)
 
 
-def run(engine: Engine, options: Options) -> dict[str, Any]:
+def run(subject: Subject, options: Options) -> dict[str, Any]:
     """Sustain the rate, measure growth, store the document, and return it.
 
     Raises:
-        UsageError: the engine has no processes here.
-        LabError: the stack failed, or sustains no rate.
+        UsageError: what may grow can't be seen from here.
+        LabError: the target failed, or sustains no rate.
         Interrupted: the user pressed Ctrl-C.
     """
-    require_processes(engine, "soak", "looks into folders and processes")
-    seconds = capacity.SECONDS + options.seconds + 90
-    with exclusive_use(engine, keep_settings=True) as stack, Progress(seconds) as progress:
-        # Before the data is loaded again, so that a wrong name fails early.
-        check(engine, ReferenceApp(engine), _load(options, rate=1))
-        prepare(engine, stack)
-        with facts(engine, stack.base) as provenance:
-            limit = _limit(engine, options, progress)
+    growth, seconds = subject.growth, capacity.SECONDS + options.seconds + 90
+    with subject.used(), Progress(seconds) as progress, subject.running() as running:
+        running.require_visible("their memory, files and threads")
+        # Before the search, so that a wrong value fails early.
+        check(running.engine, running.target, _load(subject, options, options.rate or 1))
+        with facts(running.engine, running.settings, subject.facts()) as provenance:
+            limit = _limit(subject, running, options, progress)
             rate = options.rate or max(1, round(SHARE * limit.rate)) if limit else options.rate or 1
             progress.begin(f"{rate} requests/s for {options.seconds:.0f} s", options.seconds + 30)
-            measurements = _measure(engine, options, _load(options, rate), stack.base)
-    load = {"scenario": options.scenario, "seconds": options.seconds, "rate": rate}
-    settings = {"settings": stack.base.model_dump(), "limit": asdict(limit) if limit else None}
+            measurements = _measure(subject, running, growth, options, rate)
+    load = {
+        "target": subject.name,
+        "scenario": subject.scenario or running.target.description,
+        "seconds": options.seconds,
+        "rate": rate,
+    }
+    settings = {
+        "settings": running.settings.model_dump(),
+        "limit": asdict(limit) if limit else None,
+    }
     return store_result("soak", {**provenance, **load, **settings, **measurements})
 
 
-def _limit(engine: Engine, options: Options, progress: Progress) -> StackCapacity | None:
-    """Return the stack's capacity, unless the rate was given. It may be a lower bound: half of the
+def _limit(
+    subject: Subject, running: Running, options: Options, progress: Progress
+) -> TargetCapacity | None:
+    """Return the capacity, unless the rate was given. It may be a lower bound: half of the
     generator's maximum is a valid load as well.
     """
     if options.rate is not None:
         return None
     progress.begin("capacity", capacity.SECONDS)
-    return find_stack_capacity(engine, options.scenario, progress.show_step)
+    return find_target_capacity(running, subject.scenario, progress.show_step)
 
 
-def _load(options: Options, rate: int) -> Load:
+def _load(subject: Subject, options: Options, rate: int) -> Load:
     duration, testid = f"{options.seconds:g}s", new_testid("soak")
-    return Load("hold", options.scenario, rate=rate, duration=duration, testid=testid)
+    return Load("hold", subject.scenario, rate=rate, duration=duration, testid=testid)
 
 
-def _measure(engine: Engine, options: Options, load: Load, settings: Settings) -> dict[str, Any]:
+def _measure(
+    subject: Subject, running: Running, growth: Growth, options: Options, rate: int
+) -> dict[str, Any]:
     """Run the load, and return its result with all samples taken during it."""
     step = max(1.0, options.seconds / SAMPLES)
     start = time.time()
-    with Sampler(engine, current_state(), step) as sampler, _store_on_interrupt(sampler):
-        single_run = run_once(engine, ReferenceApp(engine), load, Bounds())
+    with Sampler(running, growth, step) as sampler, _store_on_interrupt(sampler):
+        load = _load(subject, options, rate)
+        single_run = run_once(running.engine, running.target, load, Bounds())
     result = single_run.result
-    memory = _memory(settings, start, step)
+    memory = _memory(subject, running, start, step)
     checks = [
         *load_checks(result, result.statuses),
-        *sample_checks(sampler, result.requests, options.seconds, settings.LAB_NGINX_CACHE),
-        *memory_checks(memory),
+        *sample_checks(sampler, result.requests, options.seconds, growth.folders),
+        *memory_checks(subject.memory_limits, memory),
     ]
     return {
         "result": result.model_dump(include=_RESULT_FIELDS),
         "statuses": result.statuses,
-        "bookings": sampler.bookings,
+        "rows": {growth.rows: sampler.rows} if growth.rows else {},
         "figures": [check_result.document() for check_result in checks],
+        "unseen": list(running.find_unseen()),
         "looks": [asdict(sample) for sample in sampler.samples],
     }
 
@@ -134,11 +142,11 @@ def _store_on_interrupt(sampler: Sampler) -> Iterator[None]:
         ) from None
 
 
-def _memory(settings: Settings, start: float, step: float) -> dict[str, int]:
+def _memory(subject: Subject, running: Running, start: float, step: float) -> dict[str, int]:
     """Return the most memory of each service; empty if Prometheus is down."""
-    prometheus = Prometheus(settings.prometheus_url)
+    prometheus = Prometheus(running.settings.prometheus_url)
     try:
-        return peaks(prometheus, start, time.time(), step=max(5.0, step))
+        return peaks(prometheus, subject.memory_limits, start, time.time(), step=max(5.0, step))
     except PrometheusUnavailable:
         return {}
 

@@ -10,49 +10,47 @@ from pathlib import Path
 import psutil
 
 from load_lab.errors import LabError
-from load_lab.machine.processes import tree_bytes
-from load_lab.paths import State
-from load_lab.stack.engine import Engine
-from load_lab.stack.reference import DATABASE
-from load_lab.targets.reference.bookings import count_bookings
-
-_CONNECTIONS = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{DATABASE}'"  # noqa: S608
+from load_lab.machine.processes import memory_bytes, server_pids
+from load_lab.targets.subject import Growth, Running
 
 
 @dataclass(frozen=True)
 class Sample:
     """One sample, `at` seconds into the load.
 
-    `workers` has the bytes (proportional set size) of each process below the server's, by process
-    id, `connections` the number of Postgres's connections to the API's database, `files` the number
-    of the server's open files, `folders` the bytes below each folder.
+    `workers` has the bytes (proportional set size) of each of the server's processes, by process
+    id, `connections` the number of those to its database, None if that is not known, `files` and
+    `threads` the numbers of the processes' open files and threads, `folders` the bytes below each
+    folder.
     """
 
     at: float
     workers: dict[int, int]
-    connections: int
+    connections: int | None
     files: int
+    threads: int
     folders: dict[str, int]
 
 
 class Sampler:
     """Takes a sample every `step_seconds` within the `with` block, in a separate thread.
 
-    `missed` counts failed samples: Postgres did not respond, or the server had just ended.
+    `missed` counts failed samples: Postgres did not respond, or the server had just ended. `rows`
+    is, at the end, how many were stored.
     """
 
-    def __init__(self, engine: Engine, state: State, step_seconds: float) -> None:
-        self._engine, self._state, self._step = engine, state, step_seconds
-        self._server = engine.pids()["backend"]
+    def __init__(self, running: Running, growth: Growth, step_seconds: float) -> None:
+        self._running, self._growth, self._step = running, growth, step_seconds
+        self._servers = server_pids(running.find_pids())
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._start = time.monotonic()
         self.samples: list[Sample] = []
         self.missed = 0
-        self.bookings = 0
+        self.rows = 0
 
     def __enter__(self) -> "Sampler":
-        self.bookings = -count_bookings(self._engine)
+        self.rows = -self._growth.count_rows()
         self._start = time.monotonic()
         self._thread.start()
         return self
@@ -62,7 +60,7 @@ class Sampler:
         self._thread.join()
         # After an error in the block, only that error counts: Postgres may be down by now.
         if kind is None:
-            self.bookings += count_bookings(self._engine)
+            self.rows += self._growth.count_rows()
 
     def _run(self) -> None:
         while not self._stop.wait(self._step):
@@ -72,41 +70,34 @@ class Sampler:
                 self.missed += 1
 
     def _sample(self) -> Sample:
+        processes = processes_of(self._servers)
         return Sample(
             at=round(time.monotonic() - self._start, 1),
-            workers=worker_bytes(self._server),
-            connections=int(self._engine.sql("postgres", _CONNECTIONS)[0]),
-            files=open_files(self._server),
+            workers=process_bytes(processes),
+            connections=self._running.count_connections(self._servers[0]),
+            files=sum(_count_or_zero(each.num_fds) for each in processes),
+            threads=sum(_count_or_zero(each.num_threads) for each in processes),
             folders={
-                name: sum(map(folder_bytes, paths)) for name, paths in folders(self._state).items()
+                name: sum(map(folder_bytes, folder.paths()))
+                for name, folder in self._growth.folders.items()
             },
         )
 
 
-def folders(state: State) -> dict[str, list[Path]]:
-    """Return the folders to which the native engine's services write."""
-    return {
-        "cache": sorted(state.run.glob("cache-*")),
-        "log ahead": [state.postgres / "pg_wal"],
-        "tables": [state.postgres / "base"],
-        "logs": [state.logs],
-        "metrics": [state.data / "prometheus"],
-    }
+def processes_of(servers: list[int]) -> list[psutil.Process]:
+    """Return the main processes of the server, and their children.
+
+    Raises:
+        psutil.Error: one has ended.
+    """
+    roots = [psutil.Process(pid) for pid in servers]
+    return [each for root in roots for each in (root, *root.children(recursive=True))]
 
 
-def worker_bytes(server: int) -> dict[int, int]:
-    """Return the memory of each child of the server's main process; of that process if none."""
-    children = [child.pid for child in psutil.Process(server).children(recursive=True)]
-    sizes = {pid: tree_bytes([pid]) for pid in children or [server]}
+def process_bytes(processes: list[psutil.Process]) -> dict[int, int]:
+    """Return the memory of each process; those that have just ended are missing."""
+    sizes = {each.pid: memory_bytes([each.pid]) for each in processes}
     return {pid: size for pid, size in sizes.items() if size}
-
-
-def open_files(server: int) -> int:
-    """Return the number of open files and sockets of the server's processes."""
-    process = psutil.Process(server)
-    return sum(
-        _count_or_zero(member.num_fds) for member in (process, *process.children(recursive=True))
-    )
 
 
 def _count_or_zero(count: Callable[[], int]) -> int:

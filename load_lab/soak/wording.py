@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.markup import escape
 from rich.table import Table
 
 from load_lab.machine.noise import NOISY_SHARE
@@ -12,16 +13,15 @@ from load_lab.machine.noise import NOISY_SHARE
 def soak(document: dict[str, Any]) -> RenderableType:
     """Return the load and its result, then the growth against its limits."""
     result, limit = document["result"], document["limit"]
+    rows = "".join(f", {count} {name}" for name, count in document["rows"].items())
     lines = [
         f"{document['scenario']}: {document['rate']} requests/s{_half_of(limit)}, for "
         f"{document['seconds']:.0f} s; {result['verdict']}",
-        f"{result['requests']} requests, {result['failed']} failed, {document['bookings']} "
-        f"bookings; p50 {result['p50_ms']} ms, p95 {result['p95_ms']} ms, "
-        f"p99 {result['p99_ms']} ms",
+        f"{result['requests']} requests, {result['failed']} failed{rows}; p50 {result['p50_ms']} "
+        f"ms, p95 {result['p95_ms']} ms, p99 {result['p99_ms']} ms",
     ]
-    return Group(
-        *lines, *limits_table(document["figures"]), *noise_warning(document), *files(document)
-    )
+    warnings = (*unseen(document), *noise_warning(document))
+    return Group(*lines, *limits_table(document["figures"]), *warnings, *files(document))
 
 
 def _half_of(limit: dict[str, Any] | None) -> str:
@@ -32,6 +32,12 @@ def _half_of(limit: dict[str, Any] | None) -> str:
 def capacity_text(limit: dict[str, Any]) -> str:
     """Return the capacity that a load was based on."""
     return str(limit["headline"])
+
+
+def unseen(document: dict[str, Any]) -> Iterator[str]:
+    """Name the services that were not observed."""
+    for service in document["unseen"]:
+        yield f"[yellow]Not observed:[/yellow] {escape(service)}"
 
 
 def noise_warning(document: dict[str, Any]) -> Iterator[str]:

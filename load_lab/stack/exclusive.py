@@ -37,7 +37,7 @@ def exclusive_use(
     with measurement_lock(), interruptible():
         before = engine.settings()
         own = before if before is None or keep_settings else restart_settings(before)
-        stack = ExclusiveUse(own or _start_settings(reference_app))
+        stack = ExclusiveUse(own or start_settings(reference_app=reference_app))
         if reference_app:
             require_reference_app(stack.base)
         try:
@@ -50,7 +50,8 @@ def exclusive_use(
                 _restore_stack(engine, stack, before)
 
 
-def _start_settings(reference_app: bool) -> Settings:
+def start_settings(*, reference_app: bool) -> Settings:
+    """Return the settings of a new start: of the stack, or only of what measures."""
     settings = load_settings()
     return settings if reference_app else update_settings(settings, ["LAB_REFERENCE_APP=off"])
 

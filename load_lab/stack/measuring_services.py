@@ -1,6 +1,10 @@
 """The services that measure, and what they measure; all others of a stack are the target's."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    # The exporter, which imports this, starts without pydantic.
+    from load_lab.settings import Settings
 
 Side = Literal["target", "load"]
 
@@ -21,6 +25,11 @@ _MEASURING = {
     # Docker's.
     *("alloy", "docker-socket"),
 }
+
+
+def has_target(settings: "Settings") -> bool:
+    """Return whether a stack has a target of its own, whose CPU and memory a service reads."""
+    return settings.LAB_REFERENCE_APP == "on"
 
 
 def side_of(service: str) -> Side:

@@ -13,7 +13,6 @@ from load_lab.console import note, step
 from load_lab.errors import LabError
 from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.processes import listener
-from load_lab.paths import current_state
 from load_lab.settings import Settings
 from load_lab.stack import http
 from load_lab.stack.native.die_with_parent import argv_prefix
@@ -24,6 +23,7 @@ from load_lab.targets.commits import checkout
 from load_lab.targets.credentials import fill_variables
 from load_lab.targets.declared import DeclaredTarget, Front
 from load_lab.targets.file import Command, Start, Texts
+from load_lab.targets.instances import InstanceNames, filled, instance_names
 from load_lab.targets.mix import read_mix
 
 # For commands around a start: they may install packages, or copy a database.
@@ -42,21 +42,25 @@ def ready(target: DeclaredTarget, settings: Settings) -> AbstractContextManager[
 
 
 @contextmanager
-def running(target: DeclaredTarget, settings: Settings) -> Iterator[DeclaredTarget]:
+def running(
+    target: DeclaredTarget, settings: Settings, instance: InstanceNames | None = None
+) -> Iterator[DeclaredTarget]:
     """Yield the target once it is ready; for the block, what [start] and [cache] say runs.
 
     Raises:
         UsageError: a variable, an option or an operation is missing.
         LabError: it does not start, or something else listens at its address.
     """
+    instance = instance or instance_names(target)
+    target = filled(target, instance)
     cache, start = target.file.cache, target.file.start
     mix = read_mix(target.mix_path) if cache else None
     if cache and mix:
         check_cache(target.file, cache, mix, target.path)
     with (
-        _code(target) as folder,
+        _code(target, instance) as folder,
         TemporaryDirectory() as pages,
-        processes(current_state(), _STOP_SECONDS) as group,
+        processes(instance.state, _STOP_SECONDS) as group,
     ):
         started = replace(target, check=group.check)
         if start:
@@ -65,7 +69,7 @@ def running(target: DeclaredTarget, settings: Settings) -> Iterator[DeclaredTarg
             group.start(process)
             started = replace(started, log=group.log(process.name))
         with step(f"Waiting for {target.name}"):
-            started.require_ready()
+            _require_ready(started, instance)
         if cache and mix:
             left_out = left_out_of_cache(target.file, cache, mix)
             for name, reason in left_out.items():
@@ -73,6 +77,23 @@ def running(target: DeclaredTarget, settings: Settings) -> Iterator[DeclaredTarg
             plan = plan_front(target.file, cache, settings, Path(pages), left_out)
             started = replace(started, front=_start_front(plan, group), uncached=left_out)
         yield started
+
+
+def _require_ready(target: DeclaredTarget, instance: InstanceNames) -> None:
+    """Wait for the target.
+
+    Raises:
+        LabError: it is not ready; if nothing listens at the port of a second instance, why.
+    """
+    try:
+        target.require_ready()
+    except LabError as error:
+        if instance.number == 1 or is_open(target):
+            raise
+        raise LabError(
+            f"Nothing listens at {target.url}: {{port}} of [start] in {target.path} is "
+            f"{instance.values['port']} there. Does its command listen at that port? {error}"
+        ) from None
 
 
 def _start_front(plan: FrontPlan, group: Processes) -> Front:
@@ -87,7 +108,7 @@ def _start_front(plan: FrontPlan, group: Processes) -> Front:
 
 def _process(start: Start, target: DeclaredTarget, folder: Path, settings: Settings) -> Process:
     """Return the target's process; its command `prepare` has run."""
-    env = _environment(start)
+    env = environment(start)
     if start.prepare:
         with step(f"Preparing {target.name}"):
             _run(start.prepare, "The command prepare of [start]", folder, env)
@@ -96,10 +117,10 @@ def _process(start: Start, target: DeclaredTarget, folder: Path, settings: Setti
     return Process(f"target-{target.path.stem}", argv, cpus, folder, env)
 
 
-def _code(target: DeclaredTarget) -> AbstractContextManager[Path]:
+def _code(target: DeclaredTarget, instance: InstanceNames) -> AbstractContextManager[Path]:
     """Return the folder with the target's code: the user's, or that of a commit."""
     if target.commit:
-        return checkout(target.start_folder, target.commit)
+        return checkout(target.start_folder, target.commit, instance.number)
     return nullcontext(target.start_folder)
 
 
@@ -112,15 +133,16 @@ def is_open(target: DeclaredTarget) -> bool:
     return True
 
 
-def put_data_back(target: DeclaredTarget) -> None:
+def put_data_back(target: DeclaredTarget, instance: InstanceNames | None = None) -> None:
     """Run the command of [reset], if the target's file has one.
 
     Raises:
         LabError: it failed.
     """
-    if target.file.reset:
+    file = filled(target, instance or instance_names(target)).file
+    if file.reset:
         with step(f"Putting the data of {target.name} back"):
-            _run(target.file.reset.command, "The command of [reset]", target.folder, os.environ)
+            _run(file.reset.command, "The command of [reset]", target.folder, os.environ)
 
 
 def _require_free(target: DeclaredTarget) -> None:
@@ -131,7 +153,7 @@ def _require_free(target: DeclaredTarget) -> None:
         )
 
 
-def _environment(start: Start) -> dict[str, str]:
+def environment(start: Start) -> dict[str, str]:
     values = {
         name: fill_variables(str(value), f"The variable {name} of [start]")
         for name, value in start.env.items()
@@ -140,14 +162,19 @@ def _environment(start: Start) -> dict[str, str]:
 
 
 def _argv(start: Start, target: DeclaredTarget, folder: Path) -> list[str]:
-    """Return the command with the values of its options. A program of the target's folder also runs
-    the code of another commit: environments are rarely committed.
+    """Return the command. A program of the target's folder also runs the code of another commit:
+    environments are rarely committed.
     """
-    words = [_with_options(word, start.options) for word in start.command]
+    words = command_line(start)
     own = target.start_folder / words[0]
     if "/" in words[0] and not (folder / words[0]).exists() and own.exists():
         words[0] = str(own)
     return words
+
+
+def command_line(start: Start) -> list[str]:
+    """Return the command with the values of its options."""
+    return [_with_options(word, start.options) for word in start.command]
 
 
 def _with_options(word: str, options: Texts) -> str:

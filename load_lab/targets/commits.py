@@ -28,14 +28,15 @@ def find_commit(folder: Path, name: str) -> str:
 
 
 @contextmanager
-def checkout(folder: Path, commit: str) -> Iterator[Path]:
-    """Yield the folder as the commit has it, in a worktree that is removed afterwards.
+def checkout(folder: Path, commit: str, number: int = 1) -> Iterator[Path]:
+    """Yield the folder as the commit has it, in a worktree that is removed afterwards; of the same
+    commit, there can be several, by `number`.
 
     Raises:
         LabError: git can't check the commit out, or it has no such folder.
     """
     place = _git(folder, "rev-parse", "--show-prefix") or ""
-    worktree = project().state / "worktrees" / commit
+    worktree = project().state / "worktrees" / f"{commit}-{number}"
     _remove(folder, worktree)
     try:
         if _git(folder, "worktree", "add", "--detach", "--force", str(worktree), commit) is None:

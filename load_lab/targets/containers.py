@@ -35,17 +35,18 @@ class Connection:
     remote: tuple[str, int] | None
 
 
-def connections_of(container_pid: int) -> Iterator[Connection]:
-    """Yield the connections, also of the last minute, and the listening sockets of a container's
-    network, which psutil does not read: it knows the network of this process only.
+def connections_of(container_pid: int, *, ended: bool = True) -> Iterator[Connection]:
+    """Yield the connections, also those that `ended` in the last minute, and the listening sockets
+    of a container's network, which psutil does not read: it knows the network of this process only.
     """
+    states = (_ESTABLISHED, _TIME_WAIT) if ended else (_ESTABLISHED,)
     for name in ("tcp", "tcp6"):
         with suppress(OSError):
             lines = Path(f"/proc/{container_pid}/net/{name}").read_text().splitlines()
             for _, local, remote, state, *_ in map(str.split, lines[1:]):
                 if state == _LISTEN:
                     yield Connection(_place(local)[1], None)
-                elif state in (_ESTABLISHED, _TIME_WAIT):
+                elif state in states:
                     yield Connection(_place(local)[1], _place(remote))
 
 

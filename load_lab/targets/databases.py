@@ -21,6 +21,11 @@ _TIMEOUT_SECONDS: Final = 60
 # Of libpq, as Debian and as its source have it.
 _SOCKET_FOLDERS: Final = ("/var/run/postgresql", "/tmp")  # noqa: S108
 _PORTS: Final = {"postgresql": 5432, "mysql": 3306, "oracle": 1521, "microsoft": 1433}
+# Of a Postgres to the database that is asked, without the one that asks.
+COUNT_CONNECTIONS: Final = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+    "AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+)
 _MYSQL_SOCKETS: Final = ("/var/run/mysqld/mysqld.sock", "/tmp/mysql.sock")  # noqa: S108
 
 
@@ -95,7 +100,8 @@ def declared_by_django(
     """
     try:
         printed = printed_by_project(
-            _SCRIPT, "databases", command, folder, environ, seconds=_TIMEOUT_SECONDS
+            *(_SCRIPT, "databases", [*command, "shell"], folder, environ),
+            seconds=_TIMEOUT_SECONDS,
         )
         return _declared(_SETTINGS.validate_python(json.loads(printed)))
     except UsageError as error:

@@ -23,17 +23,25 @@ from load_lab.machine.observation import POSTGRES
 from load_lab.machine.observer import Watched
 from load_lab.machine.waits import Dependencies
 from load_lab.stack import http
+from load_lab.stack.native.supervision import last_lines
 from load_lab.targets.credentials import Credentials, credentials, fill_variables
-from load_lab.targets.databases import Declared, declared_by_django, declared_by_url
+from load_lab.targets.databases import (
+    COUNT_CONNECTIONS,
+    Declared,
+    declared_by_django,
+    declared_by_url,
+)
 from load_lab.targets.file import TargetFile, read_target, target_path
 from load_lab.targets.mix import read_mix
 from load_lab.targets.observation import (
     SERVER,
     Sightings,
+    count_database_connections,
     dependencies_of,
     observe,
     server_processes,
 )
+from load_lab.targets.statements import NOT_LOADED, Statements, read_statements
 from load_lab.targets.target import no_check
 
 if TYPE_CHECKING:
@@ -186,8 +194,15 @@ class DeclaredTarget:
             expected = "200" if self.file.ready else "200 or redirect"
             raise LabError(
                 f"{self.url}{self.file.ready or '/'} gave no {expected} within "
-                f"{self.file.ready_seconds:g} s: {error}. Start the target, or {remedy}."
+                f"{self.file.ready_seconds:g} s: {error}. Start the target, or {remedy}.{self._end}"
             ) from None
+
+    @property
+    def _end(self) -> str:
+        """Return the end of its log, if the lab started it: workers may fail, and their master
+        start others.
+        """
+        return f" Its log, {self.log}, ends:\n{last_lines(self.log)}" if self.log else ""
 
     def require_alive(self) -> None:
         self.check()
@@ -226,6 +241,50 @@ class DeclaredTarget:
             look=partial(self.look_for_database, _LOOK_SECONDS),
             find_unseen=self.unseen_services,
         )
+
+    def read_statements(self, *, texts: bool = False) -> Statements | None:
+        """Return the statements that its Postgres counts; None if it is not named, or does not."""
+        # psycopg takes a tenth of a second to import.
+        import psycopg
+
+        with suppress(psycopg.Error):
+            connection = _connect(self._postgres)
+            if connection:
+                with connection:
+                    return read_statements(connection, texts=texts)
+        return None
+
+    def why_no_statements(self) -> str:
+        """Return why `read_statements` returns none."""
+        import psycopg
+
+        if self._postgres is None:
+            return f"postgres is not named in {self.path}"
+        try:
+            psycopg.connect(self._postgres, connect_timeout=2).close()
+        except psycopg.Error as error:
+            return f"Postgres can't be reached: {str(error).strip().splitlines()[0]}"
+        return NOT_LOADED
+
+    def count_connections(self, server_pid: int) -> int | None:
+        """Return the connections to its database: as its Postgres counts them, else those of its
+        server; None if the database is not known.
+
+        Raises:
+            LabError: Postgres can't be asked.
+        """
+        # psycopg takes a tenth of a second to import.
+        import psycopg
+
+        try:
+            connection = _connect(self._postgres)
+            if connection is None:
+                return count_database_connections(server_pid, self.sightings)
+            with connection:
+                (count,) = connection.execute(COUNT_CONNECTIONS).fetchone() or (None,)
+                return count
+        except psycopg.Error as error:
+            raise LabError(f"The connections of {self.name} can't be counted: {error}") from None
 
     @property
     def _postgres(self) -> str | None:

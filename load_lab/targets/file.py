@@ -62,6 +62,25 @@ class Start(_Part):
     env: Texts = {}
 
 
+AppObject = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
+
+
+class Servers(_Part):
+    """What `lab run servers` starts instead of the command of [start]: objects as module:name,
+    `python` relative to the folder of [start] or to the file. Threads are those of each worker.
+    """
+
+    wsgi: AppObject | None = None
+    asgi: AppObject | None = None
+    python: Annotated[str, Field(min_length=1)] | None = None
+    workers: int | None = Field(default=None, ge=1, le=1000)
+    threads: int = Field(default=8, ge=1, le=1000)
+
+
+# Of a cause, by its name: values of options of [start].
+Changes = dict[str, Annotated[Texts, Field(min_length=1)]]
+
+
 class Reset(_Part):
     """A command that puts the target's data back; it runs in the folder of the target's file."""
 
@@ -125,10 +144,11 @@ Given = Annotated[
 class TargetFile(_Part):
     """The content of a target file. `ready` must answer 200 within `ready_seconds` before each
     load, or without a value one of the usual paths 200 or a redirect; the first request may import
-    for long. `named` are operations that a mix may have although
-    a word in their name says that they act, `leave_out` those that it may not have. `values` are
-    those of parameters, by name. With `writes`, a mix has writing methods too. `postgres` is how to
-    connect to its database, to see what its sessions wait for.
+    for long. `named` are operations that a mix may have although a word in their name says that
+    they act, `leave_out` those that it may not have. `values` are those of parameters, by name.
+    `prove` has the options that would have to help against a cause. With `writes`, a mix has
+    writing methods too. `postgres` is how to connect to its database, to see what its sessions wait
+    for.
     """
 
     url: Url
@@ -139,7 +159,9 @@ class TargetFile(_Part):
     headers: dict[str, str] = {}
     auth: Auth | None = None
     start: Start | None = None
+    servers: Servers = Servers()
     reset: Reset | None = None
+    prove: Changes = {}
     cache: Cache | None = None
     openapi: str | None = None
     manage: Command | None = None

@@ -71,8 +71,18 @@ class Sightings:
         """Return whether the database is known, or that there is none."""
         if self.declared and self.declared.is_complete:
             return True
-        names = {name for _, name in tuple(self.names)}
-        return not names.isdisjoint(_DATABASES) or any(map(_is_database, self._all))
+        return bool(self._seen_databases)
+
+    @property
+    def databases(self) -> set[Place]:
+        """Return where the databases are, as far as they are known."""
+        declared = self.declared.databases if self.declared else ()
+        return {*declared, *self._seen_databases}
+
+    @property
+    def _seen_databases(self) -> set[Place]:
+        by_name = (place for place, name in tuple(self.names) if name in _DATABASES)
+        return {*by_name, *filter(_is_database, self._all)}
 
     @property
     def _all(self) -> tuple[Place, ...]:
@@ -155,6 +165,13 @@ def observe(url: str, seen: Sightings | None = None) -> dict[str, int]:
     return found
 
 
+def is_here(url: str) -> bool:
+    """Return whether an address is of this machine, or of a container that runs here."""
+    machine, (host, port) = _Machine(), address(url)
+    places = [Place(_plain(ip), port) for ip in first_address(host)]
+    return any(machine.has(place) or machine.services_at(place) for place in places)
+
+
 def dependencies_of(pid: int, seen: Sightings) -> dict[str, tuple[tuple[str, int], ...]]:
     """Return address and port of what a server is, or was seen, connected to, by the name of the
     service there, or by the address of another host. The kernel tells of TCP only what is awaited.
@@ -169,6 +186,14 @@ def dependencies_of(pid: int, seen: Sightings) -> dict[str, tuple[tuple[str, int
                 name = services[0].name if services else str(place)
                 found.setdefault(name.removesuffix("-server"), []).append((place.host, place.port))
     return {name: tuple(places) for name, places in found.items()}
+
+
+def count_database_connections(pid: int, seen: Sightings) -> int | None:
+    """Return how many connections a server has to its databases; None if none of them is known."""
+    databases = seen.databases
+    if not databases:
+        return None
+    return sum(place in databases for place in _connected_places(_server(pid), ended=False))
 
 
 def server_processes(pid: int | None) -> list[int]:
@@ -310,30 +335,32 @@ def _ports(process: psutil.Process) -> set[int]:
     return {c.laddr.port for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN}
 
 
-def _connected_places(service: _Service) -> set[Place]:
-    """Return what the service's processes are connected to; its own clients are not."""
+def _connected_places(service: _Service, *, ended: bool = True) -> list[Place]:
+    """Return what the service's processes are connected to, once for each connection; its own
+    clients are not. In a container, those that `ended` in the last minute count, too.
+    """
     pid = service.process.pid
     if not service.in_container:
         return _host_places([each.pid for each in _tree(service.process)])
-    known = list(connections_of(pid))
+    known = list(connections_of(pid, ended=ended))
     own_ports = {each.local_port for each in known if each.remote is None}
     remotes = [each.remote for each in known if each.remote and each.local_port not in own_ports]
-    places = {Place(_plain(ip), port) for ip, port in remotes}
+    places = [Place(_plain(ip), port) for ip, port in remotes]
     # A container's loopback is its own.
-    return {place for place in places if not _is_loopback(place.host)}
+    return [place for place in places if not _is_loopback(place.host)]
 
 
-def _host_places(pids: Collection[int]) -> set[Place]:
+def _host_places(pids: Collection[int]) -> list[Place]:
     # Only Linux tells it so, and not in every sandbox.
     with suppress(OSError, AttributeError):
-        return {Place(_plain(host), port) for host, port in peers_of(pids)}
+        return [Place(_plain(host), port) for host, port in peers_of(pids)]
     known = [each for pid in pids for each in _tcp_connections(pid)]
     own_ports = {each.laddr.port for each in known if each.status == psutil.CONN_LISTEN}
-    return {
+    return [
         Place(_plain(each.raddr.ip), each.raddr.port)
         for each in known
         if each.status == psutil.CONN_ESTABLISHED and each.laddr.port not in own_ports
-    }
+    ]
 
 
 def _tcp_connections(pid: int) -> Sequence[Any]:

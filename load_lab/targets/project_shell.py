@@ -1,5 +1,5 @@
-"""What a Django project says of itself: a script in the Python of the project, which the lab does
-not import.
+"""What a project says of itself: a script in the Python of the project, which the lab does not
+import.
 """
 
 import re
@@ -15,22 +15,21 @@ _LINES_SHOWN = 5
 def printed_by_project(
     script: Path,
     what: str,
-    command: Sequence[str],
+    argv: Sequence[str],
     folder: Path,
     environ: Mapping[str, str],
     *,
     seconds: float,
 ) -> str:
-    """Return what `script` prints between `<<<what` and `what>>>` in the shell of a project.
+    """Return what `script` prints between `<<<what` and `what>>>` in the environment of a project.
 
-    `command` starts the project's manage.py: `["venv/bin/python", "manage.py"]`. It runs in
+    `argv` starts what reads the script: `["venv/bin/python", "manage.py", "shell"]`. It runs in
     `folder`, with `environ` as its whole environment.
 
     Raises:
         UsageError: the command cannot be started, fails, takes longer than `seconds`, or prints
             nothing of the kind.
     """
-    argv = [*command, "shell"]
     shown = f"`{' '.join(argv)}`"
     try:
         # A file: Django's shell reads standard input only if it has data at that moment.

@@ -1,7 +1,6 @@
 """Variants of a target: its options, environment, command or commit."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import httpx
 from lab_settings.messages import shorten
@@ -24,12 +23,7 @@ def vary(target: DeclaredTarget, variation: Variation) -> DeclaredTarget:
     cached = _with_cache(target, variation)
     if not variation.model_fields_set - {"expect", "cache"}:
         return cached
-    start = target.file.start
-    if start is None:
-        raise UsageError(
-            f"{target.path} has no [start], so the lab can't start variants of it. Add [start] "
-            'with command = ["venv/bin/gunicorn", …].'
-        )
+    start = require_start(target)
     changed = start.model_copy(
         update={
             "command": variation.command or start.command,
@@ -37,9 +31,10 @@ def vary(target: DeclaredTarget, variation: Variation) -> DeclaredTarget:
             "env": start.env | variation.env,
         }
     )
-    _check_options(changed, variation, target.path)
+    for name in variation.options:
+        require_option(changed, name, f"The command of [start] in {target.path}")
     file = cached.file.model_copy(update={"start": changed})
-    commit = find_commit(target.start_folder, variation.git) if variation.git else None
+    commit = find_commit(target.start_folder, variation.git) if variation.git else target.commit
     return replace(target, file=file, commit=commit)
 
 
@@ -58,14 +53,31 @@ def _with_cache(target: DeclaredTarget, variation: Variation) -> DeclaredTarget:
     return replace(target, file=target.file.model_copy(update={"cache": changed}))
 
 
-def _check_options(start: Start, variation: Variation, path: Path) -> None:
-    """Reject an option that no word of the command has: the variant would be the base again."""
-    for name in variation.options:
-        if not any(f"{{{name}}}" in word for word in start.command):
-            raise UsageError(
-                f"The command of [start] in {path} has no {{{name}}}, so the option {name} would "
-                "change nothing. Write it where the value belongs."
-            )
+def require_start(target: DeclaredTarget) -> Start:
+    """Return how the lab starts the target.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if target.file.start is None:
+        raise UsageError(
+            f"{target.path} has no [start], so the lab can't start variants of it. Add [start] "
+            'with command = ["venv/bin/gunicorn", …].'
+        )
+    return target.file.start
+
+
+def require_option(start: Start, name: str, where: str) -> None:
+    """Check that a word of the command has the option: else the variant would be the base again.
+
+    Raises:
+        UsageError: none has; `where` it is missing.
+    """
+    if not any(f"{{{name}}}" in word for word in start.command):
+        raise UsageError(
+            f"{where} has no {{{name}}}, so the option {name} would change nothing. Write it where "
+            "the value belongs."
+        )
 
 
 def require_expected(target: DeclaredTarget, expect: Expect) -> None:

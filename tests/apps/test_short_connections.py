@@ -10,10 +10,10 @@ import sys
 import pytest
 
 from load_lab.compare.blocks import CompareOptions
-from load_lab.compare.comparison import MIN_BUDGET_SECONDS, run_target
-from load_lab.compare.in_turns import find_target_variant
+from load_lab.compare.comparison import MIN_BUDGET_SECONDS, run
 from load_lab.paths import ROOT
 from load_lab.targets.declared import find_target
+from load_lab.targets.own import OwnSubject
 from tests.support.ports import free_port
 from tests.support.postgres_server import running_postgres
 
@@ -47,9 +47,10 @@ def target(folder, database):
 
 
 def compare(stack, app, b):
-    variants = [find_target_variant(app, text) for text in (".", b)]
+    subject = OwnSubject(stack, app)
+    variants = [subject.variant(text) for text in (".", b)]
     options = CompareOptions(*variants, None, MIN_BUDGET_SECONDS, 0.05, block_seconds=5)
-    document = run_target(stack, app, options)
+    document = run(subject, options, at_once=False)
     shutil.rmtree(ROOT / document["files"]["folder"])
     return document
 

@@ -10,23 +10,30 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import mean, stdev
+from tempfile import TemporaryDirectory
 from threading import Timer
 
 from rich.table import Table
 from support.commits import commit_with
+from support.shop_with_database.target import shop_with_server
 
 from load_lab.compare.blocks import CompareOptions
-from load_lab.compare.comparison import run_duet
-from load_lab.compare.ratios import Pair, Verdict, estimate, is_clear, judge
-from load_lab.compare.variants import Variant, find_variant
+from load_lab.compare.comparison import run
+from load_lab.compare.ratios import Verdict, is_clear, judge
 from load_lab.console import out
-from load_lab.paths import ROOT, project
+from load_lab.paths import ROOT, current_state, project
+from load_lab.results.ratio import Pair, ratio_of_pairs
 from load_lab.settings import Settings, load_settings, update_settings
-from load_lab.stack.locks import measurement_lock
+from load_lab.stack.native import NativeEngine
+from load_lab.targets.own import OwnSubject
+from load_lab.targets.reference.subject import ReferenceSubject
+from load_lab.targets.reference.variants import find_variant
+from load_lab.targets.subject import Variant
 from tests.benchmarks.records import Record, by_series, each_missing, share, store
 
 NAME = "compare"
 SAME, MORE, SPEED = "A = A", "B needs 5 % more CPU", "the CPU's speed changes"
+APP_SAME, APP_MORE = "an app, A = A", "an app, B needs 5 % more CPU"
 THRESHOLD, BUDGET = 0.05, 360
 _SIMULATED_SESSIONS, _MANY_SESSIONS = 100, 1000
 _NOISES = (0.01, 0.02, 0.05, 0.2)
@@ -74,7 +81,8 @@ def _burnt_ms(folder: Path) -> float:
 
 
 def _compare(base: Settings, a: Variant, b: Variant) -> Record:
-    return run_duet(base, CompareOptions(a, b, "detail", BUDGET, THRESHOLD))
+    subject = ReferenceSubject(NativeEngine(current_state()), "detail", base=base)
+    return run(subject, CompareOptions(a, b, "detail", BUDGET, THRESHOLD), at_once=True)
 
 
 def _store(series: str, number: int, document: Record, truth: float) -> None:
@@ -134,6 +142,30 @@ def run_speed(base: Settings, runs: int) -> None:
         _store(SPEED, number, document, 1.0)
 
 
+def run_app(same: int, more: int, turns: int) -> None:
+    """Compare an app of a user's, with a database server for each instance."""
+    engine = NativeEngine(current_state())
+    engine.up(update_settings(load_settings(), ["LAB_REFERENCE_APP=off"]))
+    try:
+        with TemporaryDirectory() as folder:
+            subject = OwnSubject(engine, shop_with_server(Path(folder)))
+            for number in each_missing(NAME, APP_SAME, same):
+                _store(APP_SAME, number, _compare_app(subject, "."), 1.0)
+            for number in each_missing(NAME, APP_MORE, more):
+                burnt = project().results / f"burnt-app-{number}"
+                burnt.mkdir(parents=True, exist_ok=True)
+                document = _compare_app(subject, f"MORE={turns},FOLDER={burnt}")
+                truth = 1 + _burnt_ms(burnt) / document["sides"]["a"]["cpu_ms"]
+                _store(APP_MORE, number, document, truth)
+    finally:
+        engine.down()
+
+
+def _compare_app(subject: OwnSubject, b: str) -> Record:
+    variants = (subject.variant("."), subject.variant(b))
+    return run(subject, CompareOptions(*variants, None, BUDGET, THRESHOLD), at_once=True)
+
+
 def simulated_false_alarms() -> tuple[int, int]:
     """Return how many sessions drawn from the recorded noise of A = A find a difference, and of
     how many.
@@ -155,7 +187,7 @@ def _simulated_verdict(seed: int, draw: Callable[[random.Random], float]) -> Ver
     rng, pairs = random.Random(seed), list[Pair]()
     while len(pairs) < 12 and not is_clear(pairs, THRESHOLD):
         pairs.append(Pair(1.0, math.exp(draw(rng)), swapped=len(pairs) % 2 == 1))
-    return judge(estimate(pairs), THRESHOLD)
+    return judge(ratio_of_pairs(pairs), THRESHOLD)
 
 
 def alarms_by_noise() -> Iterator[str]:
@@ -207,16 +239,21 @@ def main() -> None:
     parser.add_argument("--more", type=int, default=20, help="sessions with 5 %% more CPU in B")
     parser.add_argument("--speed", type=int, default=1, help="sessions with a change of speed")
     parser.add_argument("--turns", type=int, default=14_000, help="turns of B's additional loop")
+    parser.add_argument("--app-same", type=int, default=0, help="the same of a user's app")
+    parser.add_argument("--app-more", type=int, default=0, help="the same of a user's app")
+    parser.add_argument("--app-turns", type=int, default=5_000, help="of the app's loop")
     arguments = parser.parse_args()
     base = update_settings(load_settings(), ["LAB_DETAIL=fast"])
-    with measurement_lock():
-        for number in range(max(arguments.same, arguments.more)):
-            # In turn, so that a stopped run has some of both.
-            run_same(base, min(number + 1, arguments.same))
-            run_more(base, min(number + 1, arguments.more), arguments.turns)
-        run_speed(base, arguments.speed)
+    for number in range(max(arguments.same, arguments.more)):
+        # In turn, so that a stopped run has some of both.
+        run_same(base, min(number + 1, arguments.same))
+        run_more(base, min(number + 1, arguments.more), arguments.turns)
+    run_speed(base, arguments.speed)
+    if arguments.app_same or arguments.app_more:
+        run_app(arguments.app_same, arguments.app_more, arguments.app_turns)
     out.print(table())
-    for record in by_series(NAME).get(MORE, []):
+    found = by_series(NAME)
+    for record in (*found.get(MORE, []), *found.get(APP_MORE, [])):
         out.print(
             f"{MORE}: true {record['truth']:.4f}, found {record['ratio']} "
             f"({record['low']} to {record['high']}), {record['verdict']}"

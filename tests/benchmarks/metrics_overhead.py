@@ -27,6 +27,7 @@ from load_lab.load.k6 import k6_env
 from load_lab.load.load import Load, new_testid
 from load_lab.load.process import capture_output
 from load_lab.paths import project
+from load_lab.results.arms import alternate
 from load_lab.settings import Settings, load_settings, update_settings
 from load_lab.stack.choice import choose_engine
 from load_lab.stack.engine import Engine
@@ -86,7 +87,7 @@ def _parse_options() -> Namespace:
 
 def _pair(engine: Engine, settings: Settings, options: Namespace, number: int) -> dict[str, Any]:
     """Measure both runs, in alternating order: the first affects the machine for the second."""
-    order = (True, False) if number % 2 == 0 else (False, True)
+    order = alternate((True, False), number)
     runs = {push: _run(engine, settings, options, push=push) for push in order}
     pair = {
         "first": "with" if order[0] else "without",

@@ -9,7 +9,7 @@ import time
 
 from rich.table import Table
 
-from load_lab.capacity.stack_capacity import find_stack_capacity
+from load_lab.capacity.target_capacity import find_target_capacity
 from load_lab.console import note, out
 from load_lab.diagnosis.reading import expected_capacity
 from load_lab.errors import Interrupted, LabError
@@ -24,6 +24,7 @@ from load_lab.settings import update_settings
 from load_lab.stack.engine import Engine
 from load_lab.stack.exclusive import ExclusiveUse, exclusive_use, prepare
 from load_lab.targets.reference.app import ReferenceApp
+from load_lab.targets.reference.two_stacks import running_stack
 from tests.benchmarks.records import Record, by_series, each_missing, share, store
 
 NAME = "prediction"
@@ -70,7 +71,7 @@ def _search(engine: Engine, stack: ExclusiveUse, name: str) -> float:
     scenario, _ = CELLS[name]
     if scenario in WRITING_SCENARIOS:
         prepare(engine, stack)
-    found = find_stack_capacity(engine, scenario, note)
+    found = find_target_capacity(running_stack(engine, stack.base), scenario, note)
     if found.outcome == "generator":
         raise LabError(f"{name}: {found.headline}, so its capacity is not known.")
     return found.rate

@@ -4,8 +4,7 @@
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from statistics import mean
@@ -14,23 +13,25 @@ from unittest.mock import patch
 from lab_settings.types import cpu_numbers
 
 from load_lab.compare import comparison, cost
-from load_lab.compare.at_once import Duet, duet
 from load_lab.compare.blocks import CompareOptions
-from load_lab.compare.cost import BlockLoad, Order, Party, Side
-from load_lab.compare.variants import Variant
+from load_lab.compare.cost import BlockLoad, Order, Side
+from load_lab.compare.trials import Trials
 from load_lab.console import out
 from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.observer import SignalSampler
 from load_lab.metrics.push import push
-from load_lab.settings import Settings, load_settings, update_settings
-from load_lab.stack.locks import measurement_lock
+from load_lab.paths import current_state
+from load_lab.settings import load_settings, update_settings
+from load_lab.stack.native import NativeEngine
+from load_lab.targets.reference.subject import ReferenceSubject
+from load_lab.targets.subject import Running, Variant
 
-_MEASURE = "load_lab.compare.at_once.measure"
+_MEASURE = "load_lab.compare.trials.measure"
 _LIMITS = "limits: at most 3 % more CPU time per request (upper end), 0.1 cores"
 
 
-class _WatchedDuet(Duet):
-    """A duet whose second variant is watched."""
+class _WatchedTrials(Trials):
+    """Trials whose second variant is watched."""
 
     def block(
         self, variants: tuple[Variant, Variant], load: BlockLoad, folder: Path, order: Order
@@ -44,7 +45,7 @@ _costs: list[float] = []
 
 
 def _measure(
-    parties: Sequence[Party], load: BlockLoad, folders: Sequence[Path], position: int
+    parties: Sequence[Running], load: BlockLoad, folders: Sequence[Path], position: int
 ) -> list[Side]:
     party = parties[position]
     cpus = cpu_numbers(choose_cpus(party.settings).load)
@@ -55,12 +56,6 @@ def _measure(
     return sides
 
 
-@contextmanager
-def _watched_duet(base: Settings, options: CompareOptions) -> Iterator[Duet]:
-    with duet(base, (options.a, options.b), str(options.scenario)) as plain:
-        yield _WatchedDuet(plain.stacks, plain.codes, plain.scenario)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scenario", default="list")
@@ -69,15 +64,11 @@ def main() -> None:
     arguments = parser.parse_args()
     base = update_settings(load_settings(), ["LAB_DETAIL=fast", *arguments.settings])
     # B is not the same: it is watched.
-    options = CompareOptions(
-        Variant("not watched"),
-        Variant("watched", commit=None),
-        arguments.scenario,
-        arguments.budget,
-        threshold=0.03,
-    )
-    with measurement_lock():
-        document = comparison._compare("native", base, _watched_duet(base, options), options)
+    variants = (Variant("not watched"), Variant("watched"))
+    options = CompareOptions(*variants, arguments.scenario, arguments.budget, threshold=0.03)
+    subject = ReferenceSubject(NativeEngine(current_state()), arguments.scenario, base=base)
+    with patch("load_lab.compare.comparison.Trials", _WatchedTrials):
+        document = comparison.run(subject, options, at_once=True)
     ratio = document["ratios"]["cpu_ms"]
     out.print(
         f"{arguments.scenario}: watched ÷ not watched: {ratio['ratio']} ({ratio['low']} to "

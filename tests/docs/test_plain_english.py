@@ -21,8 +21,8 @@ INSTEAD = {
     r"\bkept\b": "cached, stored",
     r"\ba look\b|\blooks? before a merge": "preview, quick check",
     r"\bfigures?\b": "metric, value, result",
-    # Not --prove, nor a proven cause.
-    r"\bproofs?\b|(?<!--)\bprove[sd]?\b": "verification, verify",
+    # Not --prove or [prove], nor a proven cause.
+    r"\bproofs?\b|(?<!--)(?<!\[)\bprove[sd]?\b": "verification, verify",
     r"\bborrow(?:s|ed)?\b": "exclusive use",
     r"\btruth\b|\btruthful\b": "reference value",
     r"\bdawdle": "slow clients",

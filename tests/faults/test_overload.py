@@ -44,7 +44,7 @@ def _reason_to_repeat(result):
 
 @pytest.fixture(scope="module")
 def arms(overload):
-    return {arm["shed"]: arm for arm in overload["arms"]}
+    return {arm["name"].removeprefix("LAB_SHED="): arm for arm in overload["arms"]}
 
 
 def test_offered_rate_is_twice_the_capacity(overload, arms):

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from load_lab.paths import ROOT
-from load_lab.soak.limits import MEMORY_LIMITS
 from load_lab.stack.docker import compose_files
 from load_lab.stack.native.builds import K6_VERSION, TOXIPROXY_VERSION
 from load_lab.stack.native.render import OPEN_FILES
+from load_lab.targets.reference.growth import MEMORY_LIMITS
 from tests.support.compose import config
 
 pytestmark = [pytest.mark.core, pytest.mark.full]

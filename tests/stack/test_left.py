@@ -11,8 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from load_lab.compare.two_stacks import compared_state
-from load_lab.paths import State, current_state
+from load_lab.paths import State, compared_state, current_state
 from load_lab.stack.locks import command_of, unused
 from load_lab.stack.native.ended import end_left, find_left
 from load_lab.stack.native.supervision import leftovers, started_in, wait_for
@@ -22,7 +21,7 @@ NUMBER = 5
 # Each starts something for itself, prints a line, and waits.
 SEPARATE = """
 import time
-from load_lab.compare.two_stacks import separate_stack
+from load_lab.targets.reference.two_stacks import separate_stack
 from load_lab.settings import load_settings
 with separate_stack(5, load_settings()):
     print("ready", flush=True)

@@ -36,8 +36,9 @@ class PostgresServer:
 
 
 @contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
-    folder, port = Path(tempfile.mkdtemp(prefix="load-lab-pg-")), free_port()
+def running_postgres(port: int = 0, *settings: str) -> Iterator[PostgresServer]:
+    """Yield a server; `settings` are like shared_preload_libraries=pg_stat_statements."""
+    folder, port = Path(tempfile.mkdtemp(prefix="load-lab-pg-")), port or free_port()
     user, env = postgres_user(), {**os.environ, **library_env()}
     sockets = folder / "sockets"
     sockets.mkdir()
@@ -50,6 +51,7 @@ def running_postgres() -> Iterator[PostgresServer]:
     subprocess.run(init, user=user, cwd="/", env=env, check=True, stdout=subprocess.DEVNULL)
     argv = [str(require("postgres")), "-D", data, "-k", str(sockets), "-p", str(port)]
     argv += ["-c", "listen_addresses=127.0.0.1,::1", "-c", "logging_collector=on"]
+    argv += [word for setting in settings for word in ("-c", setting)]
     process = subprocess.Popen(argv, user=user, cwd="/", env=env, stderr=subprocess.DEVNULL)
     try:
         url = f"postgresql://postgres@127.0.0.1:{port}/postgres"

@@ -75,8 +75,8 @@ class Line:
         base = self.base.cell if self.base else None
         if self.base is self:
             return times(self.step(kind, "measured_value"))
-        step = self.cell.step_from(base, kind.name) if self.cell and base else None
-        return step.text if step else NO_VALUE
+        ratio = self.cell.ratio_to(base, kind.name) if self.cell and base else None
+        return ratio.text if ratio else NO_VALUE
 
     def step(self, kind: Kind, method: str) -> float | None:
         """Return the ratio to the base's value, by `published_value` or `measured_value`."""

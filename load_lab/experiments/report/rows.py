@@ -8,8 +8,8 @@ from typing import Any
 from load_lab.experiments.run_folder import CellRun
 from load_lab.results.formatting import Spread, spread
 from load_lab.results.limit import Limit
+from load_lab.results.ratio import Ratio, ratio_of_repeats
 from load_lab.results.result import COMPARED, METRICS, ComparedMetric, Result
-from load_lab.results.step import Step, step_between
 
 Document = dict[str, Any]
 
@@ -48,9 +48,9 @@ class Cell:
         """Return a metric over the repeats."""
         return spread(self.values(name))
 
-    def step_from(self, base: "Cell", name: str) -> Step | None:
+    def ratio_to(self, base: "Cell", name: str) -> Ratio | None:
         """Return the ratio of a metric to the base's; None if one of them has no value."""
-        return step_between(base.values(name), self.values(name))
+        return ratio_of_repeats(base.values(name), self.values(name))
 
     def values(self, name: str) -> list[float]:
         values = (METRICS[name].of(result) for result in self.results)

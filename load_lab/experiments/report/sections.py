@@ -14,6 +14,7 @@ def sections(report: Report) -> list[Section]:
         Section("The answer", "answer", [*notices(report), *_question(report)]),
         Section("Claims", "claims", [tables.claims(report)] if report.claims else []),
         Section(main_chart.title(report), "comparison", _comparison(report)),
+        Section("Capacities", "capacities", tables.capacities(report)),
         *_loads(report),
         Section("Bottlenecks", "bottlenecks", tables.bottlenecks(report)),
         Section("Published and measured", "published", published_results.blocks(report)),

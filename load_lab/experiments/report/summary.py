@@ -114,8 +114,8 @@ def _step(cell: Cell, base: Cell, metric: ComparedMetric) -> str:
 
 
 def _factor(cell: Cell, base: Cell, metric: ComparedMetric) -> str:
-    step = cell.step_from(base, metric.name)
-    return step.text if step else "from nothing"
+    ratio = cell.ratio_to(base, metric.name)
+    return ratio.text if ratio else "from nothing"
 
 
 def _best(report: Report, series: str, panel: str) -> str | None:

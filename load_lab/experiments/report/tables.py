@@ -284,6 +284,31 @@ def bottlenecks(report: Report) -> list[Block]:
     return [Table(columns("cell", "bottleneck", "evidence", "next"), rows)] if rows else []
 
 
+def capacities(report: Report) -> list[Block]:
+    """Return the capacity of each cell that searched one, with what it costs."""
+    searched = [cell for cell in report.cells if cell.spread("capacity")]
+    if not searched:
+        return []
+    names = ("capacity", "capacity_low", "capacity_high", "server_cpu_ms", "memory_peak_bytes")
+    rows = [
+        entries(cell.name, *(cell.text(name) for name in names), _bottleneck(cell))
+        for cell in searched
+    ]
+    titles = ("cell", *map(_heading, names), "limited by")
+    caption = (
+        "CPU and memory are those of what answers requests, without its database: just below the "
+        "capacity, and the most in any second there."
+    )
+    return [Table(columns(*titles), rows, caption)]
+
+
+def _bottleneck(cell: Cell) -> str:
+    """Return what limited a search, of the repeat that is drawn."""
+    result = cell.middle.result if cell.middle else None
+    found = result.bottleneck.headline if result and result.bottleneck else ""
+    return found or (result.limited_by.short if result else NO_VALUE)
+
+
 def websockets(report: Report) -> list[Block]:
     """Return the delivery of the due messages."""
     cells = [c for c in report.cells if any(result.websockets for result in c.results)]

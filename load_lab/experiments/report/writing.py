@@ -17,6 +17,7 @@ _RESULT_FIELDS = (
     *("failed", "failed_ratio", "refused", "unfinished", "retries", "steal"),
     *("p50_ms", "p90_ms", "p95_ms", "p99_ms", "dropped_iterations", "memory_peak_bytes"),
     *("websockets", "limited_by", "outcome", "verdict", "builds", "cache", "capacity"),
+    *("cpu_ms_per_request", "bottleneck"),
 )
 
 
@@ -55,6 +56,7 @@ def _run(cell: Cell, repeat: int, run: CellRun | None) -> Document:
         "state": run.state if run else "missing",
         "error": run.error if run else None,
         **{name: result.get(name) for name in _RESULT_FIELDS},
+        "server_cpu_ms": run.result.server_cpu_ms if run and run.result else None,
         "legacy": run.legacy if run else None,
         "builds": result.get("builds", {}),
         "cache": result.get("cache", {}),

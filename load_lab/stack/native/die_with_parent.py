@@ -22,6 +22,8 @@ def argv_prefix() -> list[str]:
 
 
 def _tether(parent: int) -> None:
+    # In the background of a script, programs begin with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGINT))
     # The parent may have ended before the call.
     if os.getppid() != parent:

@@ -11,6 +11,9 @@ from load_lab.stack.native.engine import NativeEngine
 from load_lab.stack.native.started_processes import stop_abandoned
 from load_lab.stack.native.supervision import STARTED, leftovers, mark_of, started_in
 
+# What a second instance of an app leaves: its logs.
+_LOGS_BYTES = 1_000_000
+
 
 @dataclass(frozen=True)
 class Left:
@@ -28,7 +31,7 @@ class Left:
 def find_left() -> list[Left]:
     """Return what commands of this project have started for themselves and is there now."""
     found = [_programs(current_state()), *map(_stack, separate_states())]
-    return [each for each in found if each.processes or each.data_bytes]
+    return [each for each in found if each.processes or each.data_bytes > _LOGS_BYTES]
 
 
 def end_left(*, data: bool = False) -> list[Left]:

@@ -4,7 +4,7 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import httpx
 
@@ -16,6 +16,8 @@ from load_lab.settings import LOOPBACK, Settings
 from load_lab.stack import http
 from load_lab.stack.engine import Engine, require_reference_app, settings_of
 from load_lab.stack.measuring_services import side_of
+from load_lab.stack.reported import query_backend
+from load_lab.targets.target import Target
 
 # What k6 addresses: Nginx; the server behind it, as in sources without a proxy; or Nginx's /async/,
 # which LAB_SECOND_SERVER serves if there is one.
@@ -131,6 +133,39 @@ class ReferenceApp:
             # k6 stops unless the backend reports the same values.
             "EXPECT_SETTINGS": ",".join("=".join(pair) for pair in settings.of_backend().items()),
         }
+
+
+def at_entry(engine: Engine, entry: Entry) -> Target:
+    """Return the hotel API as k6 addresses it."""
+    return ReferenceApp(engine, entry)
+
+
+def answers_at(url: str, settings: Settings) -> bool:
+    """Return whether the hotel API, and no other target, answers at an address."""
+    own = (settings.target_url, settings.server_url, settings.backend_url)
+    return settings.LAB_REFERENCE_APP == "on" and url.startswith(own)
+
+
+def entry_of(url: str, settings: Settings) -> Entry | None:
+    """Return what a load of a stack with these settings addressed; None for another address."""
+    if url == settings.server_url:
+        return "server"
+    if not url.startswith(settings.target_url):
+        return None
+    return "async" if url.endswith("/async") else "nginx"
+
+
+def reported_facts(engine: Engine, settings: Settings) -> dict[str, Any]:
+    """Return the versions of the backend's programs, and the size of the data.
+
+    Raises:
+        LabError: it runs with DEBUG on.
+    """
+    backend = query_backend(settings, engine.token())
+    if backend["debug"]:
+        raise LabError("The backend runs with DEBUG on, so results would be void. Unset DEBUG.")
+    data = {n: v for n, v in settings.as_env().items() if n.startswith("LAB_DATA_")}
+    return {"versions": backend["versions"], "data": data}
 
 
 def _other_services(server: str, pids: Mapping[str, int]) -> dict[str, int]:

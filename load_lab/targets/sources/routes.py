@@ -53,7 +53,7 @@ def read_routes(
         UsageError: the command cannot be started, fails, hangs, or prints no routes.
     """
     printed = printed_by_project(
-        _SCRIPT, "routes", command, folder, environ, seconds=_TIMEOUT_SECONDS
+        _SCRIPT, "routes", [*command, "shell"], folder, environ, seconds=_TIMEOUT_SECONDS
     )
     return _parse(printed, folder)
 

@@ -69,6 +69,7 @@ def test_queue_of_200_per_second_is_found(stack):
     # Nothing is late below it, and the counts are those of the hold.
     assert below["answered"] == pytest.approx(below["rate"] * below["seconds"], rel=0.05)
     assert below["late"] <= 0.05 * below["answered"]
+    assert below["memory_bytes"] > 2**20
     assert sum(hold["seconds"] for hold in document["holds"]) < document["seconds"]
     assert document["headline"] in _text(document)
     assert all((ROOT / path).exists() for path in document["files"].values())

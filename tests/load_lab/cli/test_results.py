@@ -131,6 +131,22 @@ def test_cell_of_an_experiment_is_explained(lab, stored_cells):
     assert f"{stored_cells}/naive/redis-page/detail" in unnamed.err
 
 
+def test_cell_of_a_target_is_explained(lab, stored_cells):
+    """It has no settings, but a variant."""
+    name = "003-naive+redis-page+detail.r2"
+    path = project().results / stored_cells / "cells" / name / "cell.json"
+    shop = {"settings": {}, "variant": {"options": {"workers": 4}}}
+    shop["target"] = {"name": "shop", "url": "http://127.0.0.1:9"}
+    path.write_text(json.dumps(json.loads(path.read_text()) | shop))
+    cell = f"{stored_cells}/naive/redis-page/detail"
+    result = lab("explain", cell)
+    assert result.code == 0, result.err
+    assert "bottleneck: worker slots" in result.out
+    proof = lab("explain", cell, "--prove")
+    assert proof.is_one_message(2)
+    assert "shop.toml, so the lab can't start it again" in proof.err
+
+
 @pytest.fixture
 def stored_capacity(stored_run):
     folder = project().results / "capacity-20260101-000000"
@@ -159,7 +175,7 @@ def test_capacity_is_explained(lab, stored_capacity):
     assert "bottleneck: worker slots" in result.out
     proof = lab("explain", stored_capacity, "--prove")
     assert proof.code == 2
-    assert "did not load the hotel API" in proof.err
+    assert "shop.toml, so the lab can't start it again" in proof.err
 
 
 def test_unknown_run_has_no_explanation(lab):

@@ -6,16 +6,27 @@ import pytest
 import typer
 from support.commits import commit_with, git
 
-from load_lab.compare import cost, variants
+from load_lab.compare import cost
 from load_lab.compare.blocks import Block, CompareOptions, Session
 from load_lab.compare.cli import _exit_by_verdict
-from load_lab.compare.comparison import validate_options
-from load_lab.compare.cost import Party, Side
+from load_lab.compare.comparison import run
+from load_lab.compare.cost import Side
 from load_lab.compare.page import facts_of
 from load_lab.compare.result import document_of, headline
-from load_lab.compare.variants import Variant, code_of, find_variant, require_comparable
 from load_lab.errors import LabError, UsageError
+from load_lab.paths import current_state
 from load_lab.settings import load_settings
+from load_lab.stack.native import NativeEngine
+from load_lab.targets.file import Variation
+from load_lab.targets.reference import variants
+from load_lab.targets.reference.subject import ReferenceSubject
+from load_lab.targets.reference.variants import (
+    code_of,
+    find_variant,
+    require_comparable,
+    settings_with,
+)
+from load_lab.targets.subject import Running, Variant
 from load_lab.targets.target import PlainServer
 
 
@@ -31,10 +42,10 @@ def test_exit_code_is_that_of_the_verdict(verdict, is_control, code):
 
 
 def test_variants_are_presets_settings_commits_or_the_checkout():
-    assert find_variant("best").assignments[0].startswith("LAB_")
-    settings = find_variant("LAB_DETAIL=fast, LAB_WORKERS=3").settings(load_settings())
+    assert "LAB_DETAIL" in find_variant("best").changes.options
+    settings = settings_with(load_settings(), find_variant("LAB_DETAIL=fast, LAB_WORKERS=3"))
     assert (settings.LAB_DETAIL, settings.LAB_WORKERS) == ("fast", 3)
-    assert find_variant("HEAD").commit == git("rev-parse", "HEAD")
+    assert find_variant("HEAD").changes.git == git("rev-parse", "HEAD")
     assert find_variant(".") == Variant(".")
 
 
@@ -56,9 +67,8 @@ def test_unknown_variant_is_a_usage_error(text, message):
     [("LAB_DETAIL=quick", "LAB_DETAIL=quick is invalid"), ("LAB_HTTP_PORT=1", "can't change")],
 )
 def test_setting_that_a_running_stack_can_not_have_is_a_usage_error(text, message):
-    options = CompareOptions(find_variant(text), find_variant("."), "detail", 360, 0.05)
     with pytest.raises(UsageError, match=message):
-        validate_options(options, load_settings())
+        _run(CompareOptions(find_variant(text), find_variant("."), "detail", 360, 0.05))
 
 
 @pytest.mark.parametrize(
@@ -67,21 +77,26 @@ def test_setting_that_a_running_stack_can_not_have_is_a_usage_error(text, messag
 )
 def test_options_without_an_answer_are_usage_errors(changes, message):
     known = {"budget": 360, "threshold": 0.05} | changes
-    options = CompareOptions(Variant("."), Variant("."), "detail", **known)
     with pytest.raises(UsageError, match=message):
-        validate_options(options, load_settings())
+        _run(CompareOptions(Variant("."), Variant("."), "detail", **known))
+
+
+def _run(options):
+    """Compare, as far as the options allow it."""
+    subject = ReferenceSubject(NativeEngine(current_state()), "detail", base=load_settings())
+    run(subject, options, at_once=True)
 
 
 def test_commit_of_another_schema_is_refused():
     commit = commit_with({"backend/hotels/migrations/0099_more.py": "# more"})
     with pytest.raises(UsageError, match="has other migrations than this checkout \\(0099_more\\)"):
-        require_comparable(find_variant("HEAD"), find_variant(commit))
+        require_comparable((find_variant("HEAD"), find_variant(commit)))
 
 
 def test_commit_without_the_settings_of_the_lab_is_too_old():
     commit = commit_with({"backend/lab_settings/declaration.py": None})
     with pytest.raises(UsageError, match="is too old for this lab"):
-        require_comparable(find_variant(commit), find_variant("HEAD"))
+        require_comparable((find_variant(commit), find_variant("HEAD")))
 
 
 def test_commit_whose_requirements_can_not_be_installed_fails(tmp_path, monkeypatch):
@@ -99,7 +114,7 @@ def test_commit_without_a_setting_that_k6_checks_is_too_old():
         {"backend/lab_settings/declaration.py": declaration.replace("LAB_SHED", "LAB_OLD")}
     )
     with pytest.raises(UsageError, match="its backend has no LAB_SHED"):
-        require_comparable(find_variant(commit), find_variant("HEAD"))
+        require_comparable((find_variant(commit), find_variant("HEAD")))
 
 
 def test_code_of_a_commit_has_its_files_and_an_environment():
@@ -112,7 +127,7 @@ def test_code_of_a_commit_has_its_files_and_an_environment():
 
 def _session(*requests):
     """Return a session of equal cost whose blocks have these failed and late requests in B."""
-    changed = Variant("b", ("LAB_DETAIL=fast",))
+    changed = Variant("b", Variation(options={"LAB_DETAIL": "fast"}))
     session = Session(CompareOptions(Variant("a"), changed, "detail", 360, 0.05))
     for number, (failed, late) in enumerate(requests, 1):
         a, b = (Side(100, *counts, 20, 25, 30, 40, None) for counts in ((0, 0), (failed, late)))
@@ -140,8 +155,8 @@ def test_late_and_failed_requests_decide_too(requests, text):
 def test_process_that_was_replaced_during_a_block_is_an_error():
     pids = [{"backend": 1, "postgres": 2}, {"backend": 3, "postgres": 2}]
     target = PlainServer("shop", "http://127.0.0.1:1", "the shop")
-    party = Party(None, load_settings(), target, lambda: pids.pop(0))
-    meter = cost._Meter([party], [], 20)
+    running = Running(None, load_settings(), target, lambda: pids.pop(0))
+    meter = cost._Meter([running], [], 20)
     meter.pids = meter._find_pids()
     with pytest.raises(LabError, match="the shop: backend ended or was restarted"):
         meter._require_same(meter._find_pids())

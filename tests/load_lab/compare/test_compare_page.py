@@ -10,10 +10,11 @@ from load_lab.compare.chart import draw
 from load_lab.compare.cost import BlockLoad, Side
 from load_lab.compare.page import add_page
 from load_lab.compare.result import document_of, head_of
-from load_lab.compare.variants import Variant
 from load_lab.compare.wording import comparison, markdown
 from load_lab.console import Console, step
 from load_lab.settings import load_settings
+from load_lab.targets.file import Variation
+from load_lab.targets.subject import Variant
 
 NAMES = (
     "pattern=a|b|c",
@@ -29,7 +30,7 @@ NAMES = (
 
 def _document(name):
     side = Side(100, 0, 0, 2.0, 3.0, 5.0, 9.0, None, {(0.001, 0.01): 100.0}, {name: 2.0})
-    variants = Variant(name), Variant(f"{name} 2", ("LAB_DETAIL=fast",))
+    variants = Variant(name), Variant(f"{name} 2", Variation(options={"LAB_DETAIL": "fast"}))
     options = CompareOptions(*variants, "detail", 240, 0.05)
     session = Session(options, [Block(n, side, side, swapped=False, control=False) for n in (1, 2)])
     document = document_of(

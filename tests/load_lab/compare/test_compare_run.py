@@ -1,4 +1,4 @@
-"""`lab compare` on two real stacks at once."""
+"""`lab compare` on two real stacks at once, and of an app in turns."""
 
 import json
 import shutil
@@ -8,14 +8,11 @@ import pytest
 from support.commits import commit_with
 from support.ports import free_port
 
-from load_lab.compare.at_once import duet
 from load_lab.compare.blocks import CompareOptions
-from load_lab.compare.comparison import run_duet, run_target
+from load_lab.compare.comparison import run
 from load_lab.compare.cost import BlockLoad, Order
-from load_lab.compare.in_turns import find_target_variant, turns_of_target
 from load_lab.compare.page import add_page
-from load_lab.compare.two_stacks import two_stacks
-from load_lab.compare.variants import find_variant
+from load_lab.compare.trials import Trials
 from load_lab.compare.wording import comparison as render
 from load_lab.compare.wording import markdown
 from load_lab.console import Console
@@ -23,6 +20,10 @@ from load_lab.errors import LabError, UsageError
 from load_lab.paths import ROOT
 from load_lab.settings import update_settings
 from load_lab.targets.declared import find_target
+from load_lab.targets.own import OwnSubject
+from load_lab.targets.reference.subject import ReferenceSubject
+from load_lab.targets.reference.two_stacks import two_stacks
+from load_lab.targets.subject import AS_IS
 
 # These tests load the machine for minutes.
 pytestmark = pytest.mark.alone
@@ -31,7 +32,9 @@ pytestmark = pytest.mark.alone
 def _compare(stack, a, b, **options):
     settings = {"budget": 240, "threshold": 0.05, "block_seconds": 5} | options
     base = update_settings(stack.settings(), ["LAB_DETAIL=fast"])
-    return run_duet(base, CompareOptions(find_variant(a), find_variant(b), "detail", **settings))
+    subject = ReferenceSubject(stack, "detail", base=base)
+    options = CompareOptions(subject.variant(a), subject.variant(b), "detail", **settings)
+    return run(subject, options, at_once=True)
 
 
 def test_cached_pages_need_less_cpu(stack):
@@ -55,12 +58,12 @@ def test_cached_pages_need_less_cpu(stack):
 
 def test_bookings_of_a_comparison_are_removed(stack, tmp_path):
     base = update_settings(stack.settings(), ["LAB_BOOKING=fast"])
-    variants = (find_variant("."), find_variant("."))
     load = BlockLoad("booking", rate=10.0, seconds=4, limit_ms=1000)
-    with duet(base, variants, "booking") as running:
-        counts = [_bookings(one) for one in running.stacks]
-        running.block(variants, load, tmp_path / "block", Order.of_block(1))
-        during = [_bookings(one) for one in running.stacks]
+    with two_stacks(base, writes=True) as stacks:
+        counts = [_bookings(one) for one in stacks]
+        trials = Trials(stacks, "booking")
+        trials.block((AS_IS, AS_IS), load, tmp_path / "block", Order.of_block(1))
+        during = [_bookings(one) for one in stacks]
     assert all(after > before for before, after in zip(counts, during, strict=True))
     with two_stacks(base) as stacks:
         assert [_bookings(one) for one in stacks] == counts
@@ -150,12 +153,13 @@ def shop(tmp_path):
 
 
 def test_turns_measure_each_variant_by_itself(stack, shop, tmp_path):
-    variants = tuple(find_target_variant(shop, text) for text in (".", "turns=300000"))
+    subject = OwnSubject(stack, shop)
+    variants = tuple(subject.variant(text) for text in (".", "turns=300000"))
     load = BlockLoad(None, rate=10.0, seconds=4, limit_ms=1000)
     for b_first in (False, True):
         folder = tmp_path / f"block-{b_first}"
         order = Order(swapped=False, b_first=b_first)
-        a, b = turns_of_target(stack, shop).block(variants, load, folder, order)
+        a, b = Trials([subject]).block(variants, load, folder, order)
         # Three times the work; a request costs the server something besides.
         assert 1.8 < b.cpu_ms / a.cpu_ms < 4
         assert a.requests == pytest.approx(b.requests, rel=0.1)
@@ -164,9 +168,10 @@ def test_turns_measure_each_variant_by_itself(stack, shop, tmp_path):
 
 @pytest.mark.full
 def test_variants_of_a_target_are_compared_in_turns(stack, shop):
-    variants = [find_target_variant(shop, text) for text in (".", "turns=150000")]
+    subject = OwnSubject(stack, shop)
+    variants = [subject.variant(text) for text in (".", "turns=150000")]
     options = CompareOptions(*variants, None, 240, 0.05, block_seconds=5)
-    document = run_target(stack, shop, options)
+    document = run(subject, options, at_once=False)
     assert document["verdict"] == "slower", document["headline"]
     # Half as much work again, beside what the server itself needs.
     assert 1.2 < document["ratios"]["cpu_ms"]["ratio"] < 1.6
@@ -176,8 +181,8 @@ def test_variants_of_a_target_are_compared_in_turns(stack, shop):
 
 def test_target_without_variants_is_a_usage_error(shop):
     with pytest.raises(UsageError, match=r"has no \{workers\}"):
-        find_target_variant(shop, "workers=4")
+        OwnSubject(None, shop).variant("workers=4")
     bare = shop.path.with_name("bare.toml")
     bare.write_text('url = "http://127.0.0.1:1"\n')
     with pytest.raises(UsageError, match=r"has no \[start\]"):
-        find_target_variant(find_target(str(bare)), "workers=4")
+        OwnSubject(None, find_target(str(bare))).variant("workers=4")

@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from load_lab.compare.ratios import Pair, estimate, is_clear, is_look, is_more, judge
+from load_lab.compare.ratios import is_clear, is_look, is_more, judge
+from load_lab.results.ratio import Pair, ratio_of_pairs
 
 SESSIONS = 200
 # Of the log ratio of a block: more than the 0.3 to 0.5 % that were measured on 2 shared CPUs.
@@ -28,7 +29,7 @@ def _session(seed, ratio, noise=NOISE, blocks=12, speed=lambda _number: 1.0):
         pairs.append(_block(rng, number, ratio, noise, speed=speed(number)))
         if is_clear(pairs, THRESHOLD):
             break
-    return judge(estimate(pairs), THRESHOLD), estimate(pairs)
+    return judge(ratio_of_pairs(pairs), THRESHOLD), ratio_of_pairs(pairs)
 
 
 def _verdicts(ratio, **options):
@@ -66,14 +67,14 @@ def test_noisy_machine_can_not_tell_and_says_what_it_could():
 def test_difference_of_the_stacks_is_not_one_of_the_variants():
     rng = random.Random(1)
     pairs = [_block(rng, number, 1.0, 0.002, stack=0.05) for number in range(1, 7)]
-    found = estimate(pairs)
+    found = ratio_of_pairs(pairs)
     assert found.ratio == pytest.approx(1.0, abs=0.005)
     assert found.resolution < 0.01
 
 
 def test_ratio_is_that_of_the_blocks():
     pairs = [Pair(10, 11), Pair(20, 22), Pair(5, 5.5)]
-    found = estimate(pairs)
+    found = ratio_of_pairs(pairs)
     assert (found.ratio, found.low, found.high) == pytest.approx((1.1, 1.1, 1.1))
     assert judge(found, THRESHOLD) == "slower"
 
@@ -87,14 +88,14 @@ def test_ratio_is_that_of_the_blocks():
     ],
 )
 def test_too_few_blocks_have_no_ratio(pairs):
-    assert estimate(pairs) is None
-    assert judge(estimate(pairs), THRESHOLD) == "can't tell"
+    assert ratio_of_pairs(pairs) is None
+    assert judge(ratio_of_pairs(pairs), THRESHOLD) == "can't tell"
 
 
 def test_small_certain_difference_is_not_slower():
     pairs = [Pair(100, 101 + number % 2 * 0.1) for number in range(6)]
-    assert judge(estimate(pairs), THRESHOLD) == "not slower"
-    assert judge(estimate(pairs), 0.01) == "slower"
+    assert judge(ratio_of_pairs(pairs), THRESHOLD) == "not slower"
+    assert judge(ratio_of_pairs(pairs), 0.01) == "slower"
 
 
 def test_evidence_is_looked_at_now_and_then():

@@ -82,7 +82,7 @@ def _interrupt(stack, number, rung):
         lines.append(line)
         if f"{rung} of 3" in line:
             break
-    variant = demo.VARIANTS[rung - 1].settings.items()
+    variant = demo.VARIANTS[rung - 1].changes.options.items()
     wait_for(lambda: variant <= stack.settings().as_env().items(), seconds=30, what="the ramp")
     process.send_signal(number)
     lines += process.stderr.readlines()

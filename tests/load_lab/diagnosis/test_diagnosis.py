@@ -6,7 +6,7 @@ import pytest
 
 from load_lab.diagnosis import causes
 from load_lab.diagnosis.diagnosis import diagnose
-from load_lab.diagnosis.facts import Facts, seen_slots, worker_slots
+from load_lab.diagnosis.facts import Facts, seen_slots
 from load_lab.diagnosis.period import Period
 from load_lab.diagnosis.prediction import predicted_rate
 from load_lab.diagnosis.reading import limits_of, seconds_alone
@@ -14,7 +14,7 @@ from load_lab.diagnosis.split import split_of
 from load_lab.machine.cpu_use import CpuUse
 from load_lab.metrics.windows import Window
 from load_lab.results.result import ErrorStart
-from load_lab.settings import load_settings
+from load_lab.settings import load_settings, update_settings
 
 CALM_CPU = CpuUse(0, target=0.1, load=0.2, services={"backend": 0.05, "postgres": 0.02})
 FULL_CPU = CpuUse(0, target=0.99, load=0.3, services={"backend": 0.8, "postgres": 0.15})
@@ -740,4 +740,5 @@ def test_known_slots_behind_a_lock_predict_nothing():
     ("server", "slots"), [("gunicorn-sync", 2), ("gunicorn-gthread", 16), ("uvicorn", None)]
 )
 def test_worker_slots(server, slots):
-    assert worker_slots(server, 2, 8) == slots
+    assignments = [f"LAB_SERVER={server}", "LAB_WORKERS=2", "LAB_THREADS=8"]
+    assert update_settings(load_settings({}), assignments).worker_slots == slots

@@ -20,6 +20,7 @@ from load_lab.metrics.windows import Bounds
 from load_lab.paths import ROOT
 from load_lab.results.result import Result
 from load_lab.settings import load_settings, update_live_settings
+from load_lab.targets.reference import cells as hotel
 
 TEXT = (ROOT / "tests/support/samples/small.toml").read_text()
 RESULT = Result(rps=1.0, goodput=1.0)
@@ -129,11 +130,11 @@ def test_cell_is_verified_without_latency_and_then_emptied_again(monkeypatch, va
         token=str, empty_caches=lambda to: nullcontext(events.append(_cache_and_latency(to)))
     )
     monkeypatch.setattr(
-        cell,
+        hotel,
         "verify",
         lambda target: events.append(f"verify {_cache_and_latency(target.settings)}"),
     )
-    monkeypatch.setattr(cell.latency, "verify", lambda *_: events.append("delays"))
+    monkeypatch.setattr(hotel.latency, "verify", lambda *_: events.append("delays"))
     settings = update_live_settings(base, values)
     bench = cell.StackBench(engine, base, Bounds(), _dirty=False)
     bench.apply(SimpleNamespace(settings=values, reset="nothing"))

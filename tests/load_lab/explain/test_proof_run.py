@@ -7,8 +7,9 @@ import pytest
 
 from load_lab.diagnosis import causes
 from load_lab.explain import proof
+from load_lab.explain.explanation import StoredLoad
 from load_lab.results.bottleneck import Candidate, Diagnosis
-from load_lab.results.result import Result
+from load_lab.results.result import Result, TargetName
 
 _SETTINGS = (
     *("LAB_SERVER=gunicorn-gthread", "LAB_WORKERS=2", "LAB_THREADS=8", "LAB_WORKBENCH=on"),
@@ -25,10 +26,14 @@ def test_restart_that_frees_connections_of_others_can_not_verify(stack, tmp_path
     before = stack.settings()
     name = causes.MAX_CONNECTIONS.name
     found = Diagnosis(cause=name, candidates=[Candidate(name=name, share=1.0)])
-    result = Result(scenario="workbench", route="pg_sleep", goodput=6.0, bottleneck=found)
+    target = TargetName(name="hotel", url=before.target_url)
+    result = Result(
+        scenario="workbench", route="pg_sleep", goodput=6.0, target=target, bottleneck=found
+    )
     with ExitStack() as held:
         others = _hold_connections(stack, held)
-        document = proof.prove(stack, result, before, tmp_path)
+        load = StoredLoad("a test", result, before, tmp_path)
+        document = proof.prove_cause(stack, load)
         assert all(_is_closed(each) for each in others)
     assert not document["proven"]
     assert document["gone"]

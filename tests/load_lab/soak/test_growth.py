@@ -12,12 +12,13 @@ from load_lab.metrics.windows import Window
 from load_lab.paths import ROOT
 from load_lab.results.result import Result
 from load_lab.soak import growth
-from load_lab.soak import samples as soak_sampler
 from load_lab.soak.samples import Sample, Sampler
 from load_lab.stack.native.supervision import wait_for
+from load_lab.targets.reference import growth as reference
+from load_lab.targets.subject import Growth, Running, Stored
 
 _MIB = 1024**2
-_FOLDERS = ("cache", "log ahead", "tables", "logs", "metrics")
+_HOTEL = reference.growth_of(None, lambda: SimpleNamespace(LAB_NGINX_CACHE="protected")).folders
 
 
 def _samples(grow=0, count=60):
@@ -28,14 +29,15 @@ def _samples(grow=0, count=60):
             workers={7: 100 * _MIB + grow * n // count, 8: 90 * _MIB},
             connections=8 + grow * n // count,
             files=40 + grow * n // count,
-            folders=dict.fromkeys(_FOLDERS, grow * n),
+            threads=12 + grow * n // count,
+            folders=dict.fromkeys(_HOTEL, grow * n),
         )
         for n in range(count)
     ]
 
 
 def _disk_checks(samples):
-    return growth.disk_checks(samples, 100, 1000, 180, "protected")
+    return growth.disk_checks(samples, Stored(1000, 180, rows=100), _HOTEL)
 
 
 def test_constant_samples_pass_every_limit():
@@ -48,16 +50,16 @@ def test_every_growth_is_named():
     processes = {
         check.what: check.passed for check in growth.process_checks(_samples(growth_bytes))
     }
-    assert processes.pop("growth of worker 2, MiB")
-    assert processes.pop("workers that were replaced")
-    assert len(processes) == 3
+    assert processes.pop("growth of process 2, MiB")
+    assert processes.pop("processes that were replaced")
+    assert len(processes) == 4
     assert not any(processes.values())
     assert not any(check.passed for check in _disk_checks(_samples(growth_bytes)))
 
 
 def _replacements(samples):
     checks = {check.what: check.value for check in growth.process_checks(samples)}
-    return checks["workers that were replaced"]
+    return checks["processes that were replaced"]
 
 
 @pytest.mark.parametrize("at", [2, 30, 59], ids=["during warm-up", "in the middle", "at the end"])
@@ -74,6 +76,26 @@ def test_worker_missing_from_one_sample_is_not_replaced():
     assert _replacements(samples) == 0
 
 
+def test_process_of_a_single_sample_is_not_replaced():
+    """An app may start a program for one request."""
+    samples = _samples()
+    samples[15].workers[99] = _MIB
+    assert _replacements(samples) == 0
+
+
+def test_app_without_a_known_database_has_no_growth_of_connections():
+    samples = [replace(sample, connections=None) for sample in _samples()]
+    checks = {check.what: check.passed for check in growth.process_checks(samples)}
+    assert "growth of database connections" not in checks
+    assert all(checks.values())
+
+
+def test_threads_and_connections_of_single_requests_are_no_growth():
+    samples = _samples()
+    samples[-4:] = [replace(each, connections=30, files=90, threads=90) for each in samples[-4:]]
+    assert all(check.passed for check in growth.process_checks(samples))
+
+
 def test_samples_without_workers_have_no_replacement_count():
     assert _replacements([replace(sample, workers={}) for sample in _samples()]) is None
 
@@ -82,22 +104,20 @@ def test_samples_without_workers_have_no_replacement_count():
     ("samples", "missed", "passed"), [(60, 0, True), (60, 3, True), (60, 4, False), (9, 0, False)]
 )
 def test_few_samples_fail(samples, missed, passed):
-    sampler = SimpleNamespace(samples=_samples(count=samples), missed=missed, bookings=100)
-    checks = list(growth.sample_checks(sampler, 1000, 180, "protected"))
+    sampler = SimpleNamespace(samples=_samples(count=samples), missed=missed, rows=100)
+    checks = list(growth.sample_checks(sampler, 1000, 180, _HOTEL))
     assert all(check.passed for check in checks) == passed
 
 
 def test_samples_that_end_before_load_fail():
-    sampler = SimpleNamespace(samples=_samples(), missed=0, bookings=100)
+    sampler = SimpleNamespace(samples=_samples(), missed=0, rows=100)
     violations = [
-        check.what
-        for check in growth.sample_checks(sampler, 1000, 200, "protected")
-        if not check.passed
+        check.what for check in growth.sample_checks(sampler, 1000, 200, _HOTEL) if not check.passed
     ]
     assert violations == ["the last look, s into it"]
 
 
-ENGINE = SimpleNamespace(pids=lambda: {"backend": 1})
+RUNNING = Running(None, None, None, lambda: {"backend": 1})
 
 
 def test_sampler_continues_after_failed_sample(monkeypatch):
@@ -111,17 +131,16 @@ def test_sampler_continues_after_failed_sample(monkeypatch):
         return result
 
     monkeypatch.setattr(Sampler, "_sample", sample)
-    monkeypatch.setattr(soak_sampler, "count_bookings", lambda _: 5)
-    with Sampler(ENGINE, None, 0.01) as sampler:
+    with Sampler(RUNNING, Growth(count_rows=lambda: 5), 0.01) as sampler:
         wait_for(lambda: sampler.samples, seconds=10, what="a sample")
     assert sampler.missed == 2
 
 
-def test_unavailable_postgres_does_not_hide_load_error(monkeypatch):
+def test_unavailable_postgres_does_not_hide_load_error():
     # The second count fails, because the iterator is empty.
     counts = iter([5])
-    monkeypatch.setattr(soak_sampler, "count_bookings", lambda _: next(counts))
-    with pytest.raises(LabError, match="taken down"), Sampler(ENGINE, None, 60):
+    rows = Growth(count_rows=lambda: next(counts))
+    with pytest.raises(LabError, match="taken down"), Sampler(RUNNING, rows, 60):
         raise LabError("The stack was taken down.")
 
 
@@ -134,11 +153,11 @@ def _max_cache_bytes(folder):
 
 def test_folder_limits_match_program_configuration():
     scratch = 64 * _MIB
-    assert _max_cache_bytes("cache/basic") + scratch == growth.BASIC_CACHE_BYTES
-    assert _max_cache_bytes("page-cache") + scratch == growth.CACHE_BYTES
+    assert _max_cache_bytes("cache/basic") + scratch == reference.BASIC_CACHE_BYTES
+    assert _max_cache_bytes("page-cache") + scratch == reference.CACHE_BYTES
     text = (ROOT / "postgres/postgresql.conf").read_text()
     (max_gigabytes,) = re.findall(r"^max_wal_size = (\d+)GB", text, re.MULTILINE)
-    assert int(max_gigabytes) * 1024 * _MIB * 5 / 4 == growth.LOG_AHEAD_BYTES
+    assert int(max_gigabytes) * 1024 * _MIB * 5 / 4 == reference.LOG_AHEAD_BYTES
 
 
 def _windows(*broken):

@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import tomli_w
 
 from load_lab.settings import LOOPBACK
 from load_lab.stack.engine import settings_of
@@ -52,6 +54,7 @@ http {{
 class App:
     """An app of apps/: what its requests wait for, and the command that starts it.
 
+    `options` are those of the command, and `prove` names those that would help against a cause;
     `service` are the arguments of apps/service.py, with names in braces, and `cpus` its CPU quota;
     `nginx` the directives of one in front of the app; `around` runs in the app's folder.
     """
@@ -59,6 +62,8 @@ class App:
     wait: str
     command: tuple[str, ...] = THREADS
     prefix: tuple[str, ...] = ()
+    options: Mapping[str, int] = field(default_factory=dict)
+    prove: Mapping[str, str] = field(default_factory=dict)
     service: tuple[str, ...] = ()
     cpus: float | None = None
     nginx: str = ""
@@ -76,7 +81,7 @@ class App:
                 service = started.enter_context(_service(engine, *argv))
                 if self.cpus:
                     started.enter_context(cpu_group(service.pid, self.cpus))
-            path = _write_target(self, folder, port, app_port)
+            path = write_target(self, folder, port, app_port)
             # A recorded run has its name.
             declared = replace(find_target(str(path)), name=self.wait)
             target = started.enter_context(running(declared, settings_of(engine)))
@@ -86,19 +91,26 @@ class App:
             yield target
 
 
-def _write_target(app: App, folder: Path, port: int, app_port: int) -> Path:
+def write_target(app: App, folder: Path, port: int, app_port: int) -> Path:
+    """Write the file of a target that the lab starts, and its mix."""
     module, *options = app.command
     address = f"{LOOPBACK}:{app_port}"
     where = ["--bind", address] if module == "gunicorn" else ["--port", str(app_port)]
     prefix = [each.format(folder=folder) for each in app.prefix]
     command = [*prefix, sys.executable, "-m", module, *where, *options]
-    env = {"WAIT": app.wait, "FOLDER": str(folder), "PORT": str(port)}
+    document = {
+        "url": f"http://{address}",
+        "ready": "/healthz",
+        "prove": {cause: {option: "x2"} for cause, option in app.prove.items()},
+        "start": {
+            "folder": str(_APPS),
+            "command": command,
+            "options": dict(app.options),
+            "env": {"WAIT": app.wait, "FOLDER": str(folder), "PORT": str(port)},
+        },
+    }
     path = folder / "app.toml"
-    path.write_text(
-        f'url = "http://{address}"\nready = "/healthz"\n[start]\nfolder = "{_APPS}"\n'
-        f"command = {json.dumps(command)}\n[start.env]\n"
-        + "".join(f"{name} = {json.dumps(value)}\n" for name, value in env.items())
-    )
+    path.write_text(tomli_w.dumps(document))
     operation = {"name": "GET /items/", "method": "GET", "weight": 1, "expect": 200}
     operation["requests"] = [{"path": "/items/"}]
     mix = {"mix_version": 1, "source": "a test", "operations": [operation]}

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from lab_settings.types import cpu_numbers
 
-from load_lab.compare.two_stacks import separate_stack
 from load_lab.diagnosis import causes
 from load_lab.diagnosis.causes import Cause
 from load_lab.diagnosis.reading import expected_capacity
 from load_lab.diagnosis.wording import bottleneck_lines
-from load_lab.explain.proof import prove
+from load_lab.explain.explanation import StoredLoad
+from load_lab.explain.proof import prove_cause
 from load_lab.load.load import Load, new_testid
 from load_lab.machine.cpus import choose_cpus, usable_cpus
 from load_lab.metrics.windows import Bounds
@@ -26,6 +26,7 @@ from load_lab.paths import ROOT
 from load_lab.run.single_run import run_once
 from load_lab.settings import update_settings
 from load_lab.targets.reference.app import ReferenceApp
+from load_lab.targets.reference.two_stacks import separate_stack
 from tests.stack.bottleneck.injections import (
     SlowFlush,
     blocked_event_loop,
@@ -368,7 +369,7 @@ def test_flush_of_the_log_is_named(separate, slow_flush):
 def test_cause_is_proven(stack, case, tmp_path):
     single_run = _check(stack, case)
     started = time.monotonic()
-    document = prove(stack, single_run.result, single_run.settings, tmp_path)
+    document = _prove(stack, single_run, tmp_path)
     seconds = time.monotonic() - started
     print(document["headline"], f"({seconds:.0f} s)")
     assert document["proven"], document
@@ -378,9 +379,14 @@ def test_cause_is_proven(stack, case, tmp_path):
 def test_one_of_two_equal_limits_is_not_proven(stack, tmp_path):
     case = TRAPS["as many threads as connections"]
     single_run = _check(stack, case)
-    document = prove(stack, single_run.result, single_run.settings, tmp_path)
+    document = _prove(stack, single_run, tmp_path)
     print(document["headline"])
     assert not document["proven"], document
+
+
+def _prove(stack, single_run, folder):
+    load = StoredLoad("a test", single_run.result, single_run.settings, folder)
+    return prove_cause(stack, load)
 
 
 def _hold(stack, **load):

@@ -5,6 +5,7 @@ import os
 import sys
 
 from django.conf import settings
+from django.core.asgi import get_asgi_application
 from django.core.management import execute_from_command_line
 from django.core.wsgi import get_wsgi_application
 from django.db import connection
@@ -39,12 +40,19 @@ def items(request):
 
 
 @require_GET
+def total(request):
+    # Some milliseconds of CPU time.
+    return JsonResponse({"total": sum(range(300_000))})
+
+
+@require_GET
 def home(request):
     return JsonResponse({})
 
 
-urlpatterns = [path("", home), path("items/", items)]
+urlpatterns = [path("", home), path("items/", items), path("total/", total)]
 application = get_wsgi_application()
+asgi = get_asgi_application()
 
 if __name__ == "__main__":
     print("what a project prints while it starts")

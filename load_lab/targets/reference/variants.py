@@ -1,12 +1,11 @@
-"""What can be compared: settings, presets and commits of this repository."""
+"""Variants of the reference app: settings, presets and commits of this repository."""
 
 import hashlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from lab_settings.declaration import names_used_by
@@ -17,6 +16,8 @@ from load_lab.paths import PRESETS, lab_file
 from load_lab.settings import Settings, update_live_settings
 from load_lab.settings.presets import preset_assignments
 from load_lab.targets.commits import checkout, find_commit
+from load_lab.targets.file import Variation
+from load_lab.targets.subject import Variant
 
 _ENVIRONMENTS = lab_file(".lab/environments")
 _REQUIREMENTS = "backend/requirements.txt"
@@ -26,24 +27,14 @@ _MIGRATION = re.compile(r"backend/[^/]+/migrations/\d[^/]*\.py")
 _LAST_LINES = 10
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One side of a comparison: settings that differ from the base, and a commit or this checkout
-    (None).
+def settings_with(base: Settings, variant: Variant) -> Settings:
+    """Return the settings of a stack with this variant.
+
+    Raises:
+        UsageError: a setting is unknown, or needs a new start.
     """
-
-    name: str
-    assignments: tuple[str, ...] = ()
-    commit: str | None = None
-
-    def settings(self, base: Settings) -> Settings:
-        """Return the settings of a stack with this variant.
-
-        Raises:
-            UsageError: a setting is unknown, or needs a new start.
-        """
-        values = dict(assignment.split("=", 1) for assignment in self.assignments)
-        return update_live_settings(base, values)
+    values = {name: str(value) for name, value in variant.changes.options.items()}
+    return update_live_settings(base, values)
 
 
 def find_variant(text: str) -> Variant:
@@ -54,17 +45,17 @@ def find_variant(text: str) -> Variant:
         UsageError: it is none of these.
     """
     if text in {path.stem for path in PRESETS.glob("*.env")}:
-        return Variant(text, tuple(preset_assignments(text)))
+        return _with_settings(text, preset_assignments(text))
     if text == ".":
         return Variant(text)
     if "=" in text:
-        parts = tuple(re.split(r"[,\s]+", text.strip()))
+        parts = re.split(r"[,\s]+", text.strip())
         for part in parts:
             if "=" not in part:
                 raise UsageError(f"'{part}' in '{text}' is not a setting. Write NAME=VALUE.")
-        return Variant(text, parts)
+        return _with_settings(text, parts)
     try:
-        return Variant(text, commit=find_commit(lab_file(), text))
+        return Variant(text, Variation(git=find_commit(lab_file(), text)))
     except UsageError:
         presets = ", ".join(sorted(path.stem for path in PRESETS.glob("*.env")))
         raise UsageError(
@@ -73,25 +64,32 @@ def find_variant(text: str) -> Variant:
         ) from None
 
 
-def require_comparable(a: Variant, b: Variant) -> None:
+def _with_settings(text: str, assignments: Sequence[str]) -> Variant:
+    # Not by the model's own check of names: the settings have one that tells more.
+    options = dict(assignment.split("=", 1) for assignment in assignments)
+    return Variant(text, Variation.model_construct({"options"}, options=options))
+
+
+def require_comparable(variants: Sequence[Variant]) -> None:
     """Check that the commits can run on the same data.
 
     Raises:
         UsageError: one is too old, or has other migrations than this checkout.
     """
-    if not a.commit and not b.commit:
+    commits = [(each.name, each.changes.git) for each in variants if each.changes.git]
+    if not commits:
         return
-    for variant in (a, b):
-        if variant.commit and (missing := _missing(variant.commit)):
+    for name, commit in commits:
+        if missing := _missing(commit):
             raise UsageError(
-                f"{variant.name} is too old for this lab: its backend has no {missing}. Name a "
-                "later commit."
+                f"{name} is too old for this lab: its backend has no {missing}. Name a later "
+                "commit."
             )
     here = _migrations_here()
-    for variant in (a, b):
-        if variant.commit and (changed := _changed(_migrations(variant.commit), here)):
+    for name, commit in commits:
+        if changed := _changed(_migrations(commit), here):
             raise UsageError(
-                f"{variant.name} has other migrations than this checkout "
+                f"{name} has other migrations than this checkout "
                 f"({', '.join(changed)}), so it can't run on the same data. Check out a commit "
                 "with those of both, or compare others."
             )
@@ -145,10 +143,10 @@ def code_of(variant: Variant) -> Iterator[Path]:
     Raises:
         LabError: it can't be checked out, or its requirements can't be installed.
     """
-    if variant.commit is None:
+    if variant.changes.git is None:
         yield lab_file()
         return
-    with checkout(lab_file(), variant.commit) as folder:
+    with checkout(lab_file(), variant.changes.git) as folder:
         (folder / ".venv").symlink_to(_environment(folder, variant.name))
         yield folder
 
