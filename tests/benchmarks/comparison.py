@@ -241,7 +241,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=14_000, help="turns of B's additional loop")
     parser.add_argument("--app-same", type=int, default=0, help="the same of a user's app")
     parser.add_argument("--app-more", type=int, default=0, help="the same of a user's app")
-    parser.add_argument("--app-turns", type=int, default=5_000, help="of the app's loop")
+    parser.add_argument("--app-turns", type=int, default=2_000, help="of the app's loop")
     arguments = parser.parse_args()
     base = update_settings(load_settings(), ["LAB_DETAIL=fast"])
     for number in range(max(arguments.same, arguments.more)):
