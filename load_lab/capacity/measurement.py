@@ -196,8 +196,10 @@ def _no_answer(holds: Sequence[Hold], error: LabError) -> dict[str, Any]:
 
 
 def search_result(document: dict[str, Any]) -> Result:
-    """Return the answer of a search as the result of a load: the one just below the capacity."""
-    rate_found, hold = document["rate"], document["at_capacity"]
+    """Return the answer of a search as the result of a load: the one just below the capacity, or
+    just above it if none passed.
+    """
+    rate_found, hold = document["rate"], document["at_capacity"] or document["limit"]
     stored = (document["limit"] or {}).get("bottleneck")
     found = Diagnosis.model_validate(stored) if stored else None
     limit = Limit.GENERATOR if document["outcome"] == "generator" else Limit.TARGET

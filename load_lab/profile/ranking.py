@@ -45,7 +45,7 @@ def statement_rows(
         }
         for each in statements[:_STATEMENTS]
     ]
-    return [row for row in rows if row["percent"]]
+    return [row for row in rows if row["ms_per_request"]]
 
 
 def shown(statement: str) -> str:
@@ -65,8 +65,8 @@ def headline(
         for each in functions[:1]
     ]
     parts += [
-        f"{each['calls_per_request']:g} × {shown(each['statement'])} per request, "
-        f"{each['percent']:.0f} % of its time"
+        f"{each['calls_per_request']:g} × {shown(each['statement'])} per request: "
+        f"{each['ms_per_request']:g} ms in Postgres, {each['percent']:g} % of its time"
         for each in statements[:1]
     ]
     return f"{what}: {'; '.join(parts)}"

@@ -16,7 +16,7 @@ from tests.support.six_targets import write_target
 
 pytestmark = [pytest.mark.alone, pytest.mark.machine(part="apps")]
 
-RAMP = ("--rate", "240", "--duration", "45s", "--no-early-stop")
+RAMP = ("--rate", "600", "--duration", "45s", "--no-early-stop")
 # Of the samples, below which a function has too few of them to compare.
 LEAST_PERCENT = 8
 

@@ -297,7 +297,7 @@ def capacities(report: Report) -> list[Block]:
     titles = ("cell", *map(_heading, names), "limited by")
     caption = (
         "CPU and memory are those of what answers requests, without its database: just below the "
-        "capacity, and the most in any second there."
+        "capacity (above it if no load passed), and the most in any second there."
     )
     return [Table(columns(*titles), rows, caption)]
 

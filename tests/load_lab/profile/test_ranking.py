@@ -49,7 +49,7 @@ def test_last_line_has_the_first_function_and_statement():
     rows = statement_rows([Statement("shop", "me", SELECT, 200, 50.0)], 10, 10.0)
     assert headline("GET /a/", functions, rows) == (
         "GET /a/: total (shop/views.py:7) has 60 % of the samples; "
-        f"20 × {SELECT} per request, 50 % of its time"
+        f"20 × {SELECT} per request: 5 ms in Postgres, 50 % of its time"
     )
     assert headline("GET /a/", functions, []).endswith("of the samples")
 
