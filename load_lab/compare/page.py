@@ -95,7 +95,7 @@ def rows_of(document: dict[str, Any]) -> Iterator[list[str]]:
             text(sides["a"][name]),
             text(sides["b"][name]),
             f"{ratio['ratio']:.3f}" if ratio else "–",
-            f"{ratio['low']:.3f} to {ratio['high']:.3f}" if ratio else "–",
+            _interval(ratio["low"], ratio["high"]) if ratio else "–",
             verdict,
         ]
     if capacity := document.get("capacity"):
@@ -111,8 +111,12 @@ def _capacity(capacity: dict[str, Any]) -> list[str]:
     ratio = capacity.get("ratio")
     if ratio is None:
         return [*row, "–", "–", ""]
-    low, high = 1 / ratio["high"], 1 / ratio["low"]
-    return [*row, f"{1 / ratio['ratio']:.3f}", f"{low:.3f} to {high:.3f}", ""]
+    return [*row, f"{1 / ratio['ratio']:.3f}", _interval(1 / ratio["high"], 1 / ratio["low"]), ""]
+
+
+def _interval(low: float, high: float) -> str:
+    # Over a factor of 100 it tells nothing.
+    return f"{low:.3f} to {high:.3f}" if high < 100 * low else "not known"
 
 
 def _share(side: dict[str, Any], name: str) -> str:
@@ -122,8 +126,9 @@ def _share(side: dict[str, Any], name: str) -> str:
 def _shared(is_split: bool, cpu_ms: dict[str, float]) -> str:
     """Return what serves both variants, whose CPU time is in neither's."""
     services = ", ".join(f"{name} {milliseconds(ms)} ms" for name, ms in cpu_ms.items())
-    split = "its statements: see the table" if is_split else f"not split: {_NO_SPLIT}"
-    return f"{services} of CPU time per request of both, not in the ratio; {split}"
+    return f"{services} of CPU time per request of both, not in the ratio; " + (
+        "its statements: see the table" if is_split else f"not split: {_NO_SPLIT}"
+    )
 
 
 def facts_of(document: dict[str, Any]) -> Iterator[tuple[str, str]]:

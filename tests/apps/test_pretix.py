@@ -3,9 +3,7 @@ that no GET that acts was sent.
 """
 
 import json
-import os
 import re
-import subprocess
 import time
 from collections import Counter
 
@@ -16,15 +14,15 @@ from load_lab.paths import ROOT
 from load_lab.settings import LOOPBACK
 from load_lab.stack.engine import settings_of
 from load_lab.stack.native.supervision import wait_for
+from tests.apps import pretix_site
+from tests.apps.pretix_site import FOLDER, NAME, PASSWORD
 from tests.support import pypi_app
 from tests.support.ports import free_port
 from tests.support.pypi_app import timed
 
 pytestmark = [pytest.mark.alone, pytest.mark.machine(part="apps")]
 
-FOLDER = pypi_app.folder_of("pretix")
-DATA, ROUTES = ROOT / "tests/apps/pretix_data.py", ROOT / "tests/apps/pretix_routes.py"
-NAME, PASSWORD = "pretix", "only-for-tests"
+ROUTES = ROOT / "tests/apps/pretix_routes.py"
 # It ends a session that comes with another one.
 BROWSER = "Mozilla/5.0"
 # Of the first break point, from the first typed line.
@@ -83,36 +81,13 @@ def programs():
 @pytest.fixture(scope="module")
 def environ(stack, programs):
     """Return the environment of pretix, with a Redis of its own and a database with data."""
-    (FOLDER / "data").mkdir(exist_ok=True)
-    stored = f"pretix_{pypi_app.digest_of(DATA, ROOT / 'tests/apps/pretix.txt')}"
+    stored = f"pretix_{pypi_app.digest_of(pretix_site.DATA, pretix_site.REQUIREMENTS)}"
     with pypi_app.redis(FOLDER) as redis:
-        env = os.environ | {
-            "DATA_DIR": str(FOLDER / "data"),
-            "DJANGO_SETTINGS_MODULE": "pretix.settings",
-            "PRETIX_DATABASE_BACKEND": "postgresql",
-            "PRETIX_DATABASE_HOST": LOOPBACK,
-            "PRETIX_DATABASE_PORT": str(settings_of(stack).LAB_POSTGRES_PORT),
-            **{f"PRETIX_DATABASE_{key}": NAME for key in ("USER", "NAME")},
-            "PRETIX_DATABASE_PASSWORD": PASSWORD,
-            "PRETIX_REDIS_LOCATION": f"redis://{LOOPBACK}:{redis}/0",
-            "PRETIX_DJANGO_SECRET": PASSWORD,
-        }
+        env = pretix_site.environment(settings_of(stack).LAB_POSTGRES_PORT, redis)
         if not pypi_app.create_database(stack, NAME, PASSWORD, stored):
-            with timed("migrate its database"):
-                run_python(programs, "-m", "pretix", "migrate", env=env)
-            with timed("create its data"):
-                run_python(programs, DATA, PASSWORD, env=env)
+            pretix_site.fill(programs, env)
             pypi_app.store_database(stack, NAME, stored)
         yield env
-
-
-def run_python(programs, *argv, env, text=""):
-    """Run pretix's Python; return the last line that it prints."""
-    argv = [str(each) for each in (programs / "python", *argv)]
-    process = subprocess.run(
-        argv, env=env, cwd=FOLDER, input=text, stdout=subprocess.PIPE, text=True, check=True
-    )
-    return process.stdout.rpartition("\n")[0].rpartition("\n")[2]
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +110,7 @@ def url(environ, programs, log):
 @pytest.fixture(scope="module")
 def routes(programs, environ):
     """Return pretix's routes, each with an object's path or the reason why it has none."""
-    return json.loads(run_python(programs, ROUTES, env=environ))
+    return json.loads(pretix_site.run_python(programs, ROUTES, env=environ))
 
 
 @pytest.fixture
@@ -209,7 +184,7 @@ class Sent:
         """Return route and name of each path that belongs to a route."""
         text = "\n".join(sorted(set(paths)))
         argv = (self._programs, ROUTES, "resolve")
-        answers = json.loads(run_python(*argv, env=self._environ, text=text))
+        answers = json.loads(pretix_site.run_python(*argv, env=self._environ, text=text))
         return {path: tuple(each) for path, each in answers.items() if each}
 
 

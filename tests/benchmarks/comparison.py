@@ -8,6 +8,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from statistics import mean, stdev
 from tempfile import TemporaryDirectory
@@ -29,14 +30,20 @@ from load_lab.targets.own import OwnSubject
 from load_lab.targets.reference.subject import ReferenceSubject
 from load_lab.targets.reference.variants import find_variant
 from load_lab.targets.subject import Variant
+from tests.apps.pretix_site import on_one_server as pretix_on_one_server
 from tests.benchmarks.records import Record, by_series, each_missing, share, store
 
 NAME = "compare"
 SAME, MORE, SPEED = "A = A", "B needs 5 % more CPU", "the CPU's speed changes"
-APP_SAME, APP_MORE = "an app, A = A", "an app, B needs 5 % more CPU"
 THRESHOLD, BUDGET = 0.05, 360
 _SIMULATED_SESSIONS, _MANY_SESSIONS = 100, 1000
 _NOISES = (0.01, 0.02, 0.05, 0.2)
+# An app with a database server for each instance, and a site whose instances share one; with the
+# turns of about 5 % of a request.
+_APPS = {
+    "shop": (lambda folder: nullcontext(shop_with_server(folder)), 220),
+    "pretix": (pretix_on_one_server, 11_500),
+}
 # After the start of both stacks, and two of at least four blocks; 30 % of a request.
 _SLOW_AFTER_SECONDS, _SLOWING_TURNS = 110, 120_000
 
@@ -142,23 +149,33 @@ def run_speed(base: Settings, runs: int) -> None:
         _store(SPEED, number, document, 1.0)
 
 
-def run_app(same: int, more: int, turns: int) -> None:
-    """Compare an app of a user's, with a database server for each instance."""
+def run_app(name: str, same: int, more: int) -> None:
+    """Compare an app that is not the hotel API: two instances at once."""
     engine = NativeEngine(current_state())
     engine.up(update_settings(load_settings(), ["LAB_REFERENCE_APP=off"]))
+    find_target, turns = _APPS[name]
     try:
-        with TemporaryDirectory() as folder:
-            subject = OwnSubject(engine, shop_with_server(Path(folder)))
-            for number in each_missing(NAME, APP_SAME, same):
-                _store(APP_SAME, number, _compare_app(subject, "."), 1.0)
-            for number in each_missing(NAME, APP_MORE, more):
-                burnt = project().results / f"burnt-app-{number}"
-                burnt.mkdir(parents=True, exist_ok=True)
-                document = _compare_app(subject, f"MORE={turns},FOLDER={burnt}")
-                truth = 1 + _burnt_ms(burnt) / document["sides"]["a"]["cpu_ms"]
-                _store(APP_MORE, number, document, truth)
+        with TemporaryDirectory() as folder, find_target(Path(folder)) as target:
+            subject = OwnSubject(engine, target)
+            for number in range(max(same, more)):
+                _run_same_app(subject, f"{name}, {SAME}", min(number + 1, same))
+                _run_more_app(subject, f"{name}, {MORE}", min(number + 1, more), turns)
     finally:
         engine.down()
+
+
+def _run_same_app(subject: OwnSubject, series: str, runs: int) -> None:
+    for number in each_missing(NAME, series, runs):
+        _store(series, number, _compare_app(subject, "."), 1.0)
+
+
+def _run_more_app(subject: OwnSubject, series: str, runs: int, turns: int) -> None:
+    for number in each_missing(NAME, series, runs):
+        burnt = project().results / f"burnt-{subject.name}-{number}"
+        burnt.mkdir(parents=True, exist_ok=True)
+        document = _compare_app(subject, f"MORE={turns},FOLDER={burnt}")
+        truth = 1 + _burnt_ms(burnt) / document["sides"]["a"]["cpu_ms"]
+        _store(series, number, document, truth)
 
 
 def _compare_app(subject: OwnSubject, b: str) -> Record:
@@ -239,25 +256,16 @@ def main() -> None:
     parser.add_argument("--more", type=int, default=20, help="sessions with 5 %% more CPU in B")
     parser.add_argument("--speed", type=int, default=1, help="sessions with a change of speed")
     parser.add_argument("--turns", type=int, default=14_000, help="turns of B's additional loop")
-    parser.add_argument("--app-same", type=int, default=0, help="the same of a user's app")
-    parser.add_argument("--app-more", type=int, default=0, help="the same of a user's app")
-    parser.add_argument("--app-turns", type=int, default=2_000, help="of the app's loop")
+    parser.add_argument("--app", choices=_APPS, help="these sessions of another app")
     arguments = parser.parse_args()
-    base = update_settings(load_settings(), ["LAB_DETAIL=fast"])
-    for number in range(max(arguments.same, arguments.more)):
-        # In turn, so that a stopped run has some of both.
-        run_same(base, min(number + 1, arguments.same))
-        run_more(base, min(number + 1, arguments.more), arguments.turns)
-    run_speed(base, arguments.speed)
-    if arguments.app_same or arguments.app_more:
-        run_app(arguments.app_same, arguments.app_more, arguments.app_turns)
+    if arguments.app:
+        run_app(arguments.app, arguments.same, arguments.more)
+    else:
+        run_reference_app(arguments)
     out.print(table())
-    found = by_series(NAME)
-    for record in (*found.get(MORE, []), *found.get(APP_MORE, [])):
-        out.print(
-            f"{MORE}: true {record['truth']:.4f}, found {record['ratio']} "
-            f"({record['low']} to {record['high']}), {record['verdict']}"
-        )
+    for series, runs in by_series(NAME).items():
+        if series.endswith(MORE):
+            out.print(*(f"{series}: {_found(record)}" for record in runs), sep="\n")
     for record in by_series(NAME).get(SPEED, []):
         course = ", ".join(f"{ms:.1f}" for ms in record["course"])
         out.print(f"{SPEED}: CPU ms per request of A, by block: {course}; {record['verdict']}")
@@ -267,6 +275,22 @@ def main() -> None:
         "False alarms of simulated sessions on noisier machines:", *alarms_by_noise(), sep="\n"
     )
     out.print(f"Runs: {project().results}/bench-{NAME}.jsonl. Remove it to start anew.")
+
+
+def run_reference_app(arguments: argparse.Namespace) -> None:
+    base = update_settings(load_settings(), ["LAB_DETAIL=fast"])
+    for number in range(max(arguments.same, arguments.more)):
+        # In turn, so that a stopped run has some of both.
+        run_same(base, min(number + 1, arguments.same))
+        run_more(base, min(number + 1, arguments.more), arguments.turns)
+    run_speed(base, arguments.speed)
+
+
+def _found(record: Record) -> str:
+    return (
+        f"true {record['truth']:.4f}, found {record['ratio']} "
+        f"({record['low']} to {record['high']}), {record['verdict']}"
+    )
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def test_two_instances_of_an_app_run_at_once_each_with_its_database(
 ):
     subject = OwnSubject(stack, shop_with_server)
     assert not subject.why_in_turns
-    a, b = _block(subject, (".", "TURNS=200000"), tmp_path, Order.of_block(number))
+    a, b = _block(subject, (".", "TURNS=20000"), tmp_path, Order.of_block(number))
     assert b.cpu_ms > 2 * a.cpu_ms
     assert a.requests == pytest.approx(b.requests, rel=0.15)
     assert a.failed == b.failed == 0

@@ -1,31 +1,25 @@
-"""An app of one route that computes (TURNS) and asks its database (STATEMENTS times). The CPU time
-of MORE turns is written to a file in FOLDER, so that a comparison's true ratio is known. Every
-LEAK requests, memory, a file, a thread and a connection are lost.
+"""An app of one route that computes (TURNS) and asks its database (STATEMENTS times). Every LEAK
+requests, memory, a file, a thread and a connection are lost.
 """
 
 import json
 import os
 import threading
-import time
-from pathlib import Path
 
 import psycopg
 
-TURNS, STATEMENTS, MORE, LEAK = (
-    int(os.environ.get(name, 0)) for name in ("TURNS", "STATEMENTS", "MORE", "LEAK")
-)
+from tests.support.burning import burning, compute
+
+TURNS, STATEMENTS, LEAK = (int(os.environ.get(name, 0)) for name in ("TURNS", "STATEMENTS", "LEAK"))
 _lost: list[object] = []
 _answered = 0
 _connections: list[psycopg.Connection] = []
-_burnt = [0.0, 0]
 
 
-def application(environ, start_response):
+def shop(environ, start_response):
     if not _connections:
         _connections.append(psycopg.connect(os.environ["DATABASE"], autocommit=True))
-    sum(i * i for i in range(TURNS))
-    if MORE:
-        _burn()
+    compute(TURNS)
     for _ in range(STATEMENTS):
         _connections[0].execute("SELECT sum(n) FROM generate_series(1, 4000) AS n").fetchone()
     if LEAK:
@@ -34,15 +28,6 @@ def application(environ, start_response):
     body = json.dumps({"link": f"http://{host}/items/", "extra": "x" * _extra()}).encode()
     start_response("200 OK", [("Content-Length", str(len(body)))])
     return [body]
-
-
-def _burn() -> None:
-    started = time.thread_time()
-    sum(i * i for i in range(MORE))
-    _burnt[0] += time.thread_time() - started
-    _burnt[1] += 1
-    if _burnt[1] % 10 == 0:
-        Path(os.environ["FOLDER"], str(os.getpid())).write_text(f"{_burnt[0]} {_burnt[1]}")
 
 
 def _leak() -> None:
@@ -57,3 +42,6 @@ def _leak() -> None:
 def _extra() -> int:
     """Return how many bytes more this variant answers."""
     return int(os.environ.get("EXTRA", "0"))
+
+
+application = burning(shop)

@@ -33,7 +33,7 @@ def _target(folder: Path, command: list[str], database: str) -> DeclaredTarget:
     postgres = f'postgres = "{database}"\n' if "{database}" in database else ""
     file.write_text(
         f'url = "http://127.0.0.1:{free_port()}"\n{postgres}[start]\nfolder = "{_APP}"\n'
-        f"command = {json.dumps(command)}\n[start.env]\nTURNS = 20000\nSTATEMENTS = 1\n"
+        f"command = {json.dumps(command)}\n[start.env]\nTURNS = 2000\nSTATEMENTS = 1\n"
         f'DATABASE = "{database}"\nPYTHONPATH = "{ROOT}"\n'
     )
     return find_target(str(file))
