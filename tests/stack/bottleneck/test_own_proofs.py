@@ -1,48 +1,77 @@
 """`lab explain --prove` of a user's app, whose options the target's file names."""
 
 import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pytest
 
 from load_lab.diagnosis import causes
+from load_lab.diagnosis.causes import Cause
 from load_lab.explain.explanation import StoredLoad
 from load_lab.explain.proof import prove_cause
 from load_lab.load.load import Load, new_testid
 from load_lab.metrics.windows import Bounds
 from load_lab.paths import ROOT, current_state
-from load_lab.results.bottleneck import Candidate, Diagnosis
 from load_lab.results.result import TargetName
 from load_lab.run.single_run import run_once
 from load_lab.stack.native.supervision import started_in
 from load_lab.targets.app_process import is_open
 from load_lab.targets.declared import find_target
-from tests.stack.bottleneck.started_apps import App
+from tests.stack.bottleneck.started_apps import PROCESSES, THREADS, App
 
 # These tests load the machine, one cause after the other.
 pytestmark = [pytest.mark.alone, pytest.mark.machine(part="causes")]
 
-_SYNC = App(
-    "sleep",
-    ("gunicorn", "--workers", "{workers}", "waiting:app"),
-    options={"workers": 2},
-    prove={causes.SLOTS.name: "workers"},
-)
-_THREADS = App(
-    "mutex",
-    ("gunicorn", "--workers", "1", "--threads", "{threads}", "waiting:app"),
-    options={"threads": 16},
-    prove={causes.SLOTS.name: "threads", causes.PROCESS_LOCK.name: "threads"},
-)
-_COMPUTING = App(
-    "regular_expression",
-    ("gunicorn", "--workers", "{workers}", "waiting:app"),
-    options={"workers": 4},
-)
+
+@dataclass(frozen=True)
+class Case:
+    """An app, the right names of its cause, the option that [prove] has for them, and whether its
+    change proves it.
+    """
+
+    wait: str
+    command: tuple[str, ...]
+    right: tuple[Cause, ...]
+    options: Mapping[str, int] = field(default_factory=dict)
+    is_proven: bool = True
+
+    @property
+    def app(self) -> App:
+        prove = {cause.name: name for cause in self.right for name in self.options}
+        return App(self.wait, self.command, options=self.options, prove=prove)
+
+
+_PROCESSES = ("gunicorn", "--workers", "{workers}", "waiting:app")
+_THREADS = ("gunicorn", "--workers", "1", "--threads", "{threads}", "waiting:app")
+_PERMITS = ("gunicorn", "--workers", "1", "--threads", "16", "--env", "PERMITS={permits}")
+_IN_THE_APP = (causes.PROCESS_LOCK, causes.SERIAL)
+_FILE = (causes.FILE_LOCK, causes.SERIAL)
+CASES = {
+    "worker slots": Case("sleep", _PROCESSES, (causes.SLOTS,), {"workers": 2}),
+    "a blocked event loop": Case(
+        "blocking",
+        ("uvicorn", "--no-access-log", "--workers", "{workers}", "looping:app"),
+        (causes.EVENT_LOOP,),
+        {"workers": 1},
+    ),
+    "a semaphore of three": Case(
+        "semaphore", (*_PERMITS, "waiting:app"), _IN_THE_APP, {"permits": 3}
+    ),
+    "a regular expression": Case("regular_expression", PROCESSES, (causes.BACKEND_CPU,)),
+    "garbage collection": Case("garbage", THREADS, (causes.BACKEND_CPU,)),
+    "a mutex of threads": Case("mutex", _THREADS, _IN_THE_APP, {"threads": 16}, is_proven=False),
+    "a file lock of processes": Case(
+        "file_lock", _PROCESSES, _FILE, {"workers": 4}, is_proven=False
+    ),
+    "SQLite's write lock": Case("sqlite", _THREADS, _FILE, {"threads": 16}, is_proven=False),
+}
 
 
 def _run(stack, app, folder):
-    """Return a ramp up to the app's break."""
-    load = Load("breakpoint", duration="30s", rate=60, testid=new_testid("cause"))
+    """Return a ramp up to the app's break: CPUs may be three times as fast as these."""
+    rate = 60 if app.options else 180
+    load = Load("breakpoint", duration="30s", rate=rate, testid=new_testid("cause"))
     with app.start(stack, folder) as target:
         single_run = run_once(stack, target, load, Bounds(), quiet=True)
     shutil.rmtree(ROOT / single_run.files["folder"])
@@ -63,33 +92,13 @@ def _prove(stack, result, settings, folder):
     return document
 
 
-def test_worker_slots_of_an_app_are_proven(stack, tmp_path):
-    single_run = _run(stack, _SYNC, tmp_path)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_only_what_helps_is_proven(stack, tmp_path, case):
+    single_run = _run(stack, case.app, tmp_path)
     result = single_run.result
-    assert result.bottleneck.cause == causes.SLOTS.name, result.bottleneck
+    assert result.bottleneck.cause in {cause.name for cause in case.right}, result.bottleneck
     document = _prove(stack, result, single_run.settings, tmp_path)
-    assert document["proven"], document
-    assert document["changes"][0]["what"] == "workers: 2 → 4"
-
-
-def test_full_cpus_of_an_app_are_proven(stack, tmp_path):
-    single_run = _run(stack, _COMPUTING, tmp_path)
-    found = _named(causes.BACKEND_CPU)
-    result = single_run.result.model_copy(update={"bottleneck": found})
-    document = _prove(stack, result, single_run.settings, tmp_path)
-    assert document["proven"], document
-    # An option of this name says how many processes there are.
-    assert document["changes"][1]["what"] == "workers: 4 → 8"
-
-
-@pytest.mark.parametrize("cause", [causes.SLOTS, causes.PROCESS_LOCK])
-def test_more_threads_behind_a_mutex_prove_nothing(stack, tmp_path, cause):
-    single_run = _run(stack, _THREADS, tmp_path)
-    result = single_run.result.model_copy(update={"bottleneck": _named(cause)})
-    document = _prove(stack, result, single_run.settings, tmp_path)
-    assert not document["proven"], document
+    assert document["proven"] == case.is_proven, document
     assert not document["gone"], document
-
-
-def _named(cause):
-    return Diagnosis(cause=cause.name, candidates=[Candidate(name=cause.name, share=0.9)])
+    for name, value in case.options.items():
+        assert document["changes"][0]["what"] == f"{name}: {value} → {2 * value}"

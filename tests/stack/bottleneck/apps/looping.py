@@ -1,4 +1,4 @@
-"""An ASGI app whose requests wait, as WAIT names it, without blocking its event loop."""
+"""An ASGI app whose requests wait, as WAIT names it: `blocking` blocks its event loop."""
 
 import asyncio
 import os
@@ -19,7 +19,12 @@ async def executor():
     await asyncio.get_running_loop().run_in_executor(_two_threads, time.sleep, 2 * _SECONDS)
 
 
-WAIT = {"semaphore": semaphore, "executor": executor}[os.environ["WAIT"]]
+async def blocking():
+    time.sleep(_SECONDS)
+
+
+_WAITS = {"semaphore": semaphore, "executor": executor, "blocking": blocking}
+WAIT = _WAITS[os.environ["WAIT"]]
 
 
 async def app(scope, receive, send):

@@ -36,7 +36,7 @@ def mutex():
 
 
 def semaphore():
-    with _three:
+    with _permits:
         time.sleep(3 * STEP_SECONDS)
 
 
@@ -166,7 +166,7 @@ def _cycles(count):
     return made
 
 
-_mutex, _three = threading.Lock(), threading.Semaphore(3)
+_mutex, _permits = threading.Lock(), threading.Semaphore(int(os.environ.get("PERMITS", "3")))
 # Of the processes that are forked from this one: gunicorn's --preload.
 _of_processes = multiprocessing.get_context("fork").Lock()
 _pool = queue.Queue()
