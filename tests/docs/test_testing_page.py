@@ -1,4 +1,4 @@
-"""docs/testing.md: the test of each promise exists, and is of the tier that the page names."""
+"""promises.md: the test of each promise exists, and is of the tier that the page names."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ import pytest
 
 from load_lab.paths import ROOT
 
-PAGE = (ROOT / "docs/testing.md").read_text()
+PAGE = (ROOT / "tests/docs/promises.md").read_text()
 TIERS = ("test", "core", "full", "machine")
 
 
