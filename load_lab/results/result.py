@@ -331,7 +331,8 @@ class Result(_Part):
     recorded: Completeness | None = None
     staleness: Staleness | None = None
     websockets: WebSockets | None = None
-    # Of the profile `capacity`: the other values are those of the load just below it.
+    # Of the profile `capacity`: the other values are those of the load just below it,
+    # or just above it if none passed.
     capacity: CapacityResult | None = None
     # Share of CPU time that the hypervisor gave to other guests.
     steal: Annotated[float, Metric("stolen CPU time", "%", percent)] = 0.0

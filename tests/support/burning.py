@@ -12,9 +12,7 @@ _burnt = [0.0, 0]
 
 
 def compute(turns: int) -> None:
-    """Work in constant memory: loops over Python's numbers take a multiple of the time in one
-    process of some dozens, for as long as it lives.
-    """
+    """Work without new objects, whose time does not depend on a process's memory."""
     if turns:
         hashlib.pbkdf2_hmac("sha256", b"password", b"salt", turns)
 

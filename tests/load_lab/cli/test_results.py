@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from load_lab.capacity.measurement import search_result
 from load_lab.diagnosis import causes
 from load_lab.metrics.windows import Bounds, Window
 from load_lab.paths import ROOT, project
@@ -174,6 +175,12 @@ def stored_capacity(stored_run):
     (folder / "result.json").write_text(json.dumps(document))
     yield folder.name
     shutil.rmtree(folder)
+
+
+def test_capacity_without_a_passed_load_has_the_cost_of_the_load_above(stored_capacity):
+    path = project().results / stored_capacity / "result.json"
+    result = search_result(json.loads(path.read_text()))
+    assert (result.requests, result.cpu_ms_per_request) == (240, {"backend": 30.0})
 
 
 def test_capacity_is_explained(lab, stored_capacity):

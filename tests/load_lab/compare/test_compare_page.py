@@ -79,3 +79,15 @@ def test_name_is_shown_unchanged_in_terminal_and_page(name, tmp_path, monkeypatc
     page = (tmp_path / "report.html").read_text()
     assert "<script>alert" not in page + (tmp_path / "chart.svg").read_text()
     assert not re.search(r"<(a|img) [^>]*(example\.org|x\.png)", page)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(0.9, 1.1, "0.900 to 1.100"), (0.02, 1.9, "0.020 to 1.900"), (0.0, 1e11, "not known")],
+)
+def test_interval_that_tells_nothing_has_no_numbers(low, high, text):
+    document = _document("shop")
+    ratio = {"ratio": 1.0, "low": low, "high": high, "resolution": 0.1, "verdict": "can't tell"}
+    document["ratios"]["p95_ms"] = ratio
+    (row,) = (row for row in _rows(document) if row.startswith("| p95"))
+    assert f"| {text} |" in row

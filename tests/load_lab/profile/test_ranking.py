@@ -36,6 +36,12 @@ def test_statement_has_its_calls_and_share_of_a_request():
     }
 
 
+def test_statement_of_a_small_share_is_listed():
+    (row,) = statement_rows([Statement("shop", "me", "SELECT 1", 100, 5.0)], 100, 200.0)
+    assert (row["ms_per_request"], row["percent"]) == (0.05, 0.0)
+    assert statement_rows([Statement("shop", "me", "SELECT 1", 1, 0.01)], 100, 200.0) == []
+
+
 def test_columns_of_a_long_statement_are_cut():
     assert shown(SELECT) == SELECT
     short = 'SELECT "shop_item"."id", "s… FROM "shop_item" WHERE "shop_item"."id" = $1'

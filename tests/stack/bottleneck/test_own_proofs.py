@@ -13,6 +13,7 @@ from load_lab.explain.proof import prove_cause
 from load_lab.load.load import Load, new_testid
 from load_lab.metrics.windows import Bounds
 from load_lab.paths import ROOT, current_state
+from load_lab.results.bottleneck import Candidate, Diagnosis
 from load_lab.results.result import TargetName
 from load_lab.run.single_run import run_once
 from load_lab.stack.native.supervision import started_in
@@ -102,3 +103,25 @@ def test_only_what_helps_is_proven(stack, tmp_path, case):
     assert not document["gone"], document
     for name, value in case.options.items():
         assert document["changes"][0]["what"] == f"{name}: {value} → {2 * value}"
+
+
+def test_full_cpus_have_more_processes_as_control(stack, tmp_path):
+    app = App("regular_expression", _PROCESSES, options={"workers": 4})
+    document = _prove_named(stack, app, causes.BACKEND_CPU, tmp_path)
+    assert document["proven"], document
+    # An option of this name says how many processes there are.
+    assert document["changes"][1]["what"] == "workers: 4 → 8"
+
+
+def test_wrong_name_is_not_proven(stack, tmp_path):
+    app = App("mutex", _THREADS, options={"threads": 16}, prove={causes.SLOTS.name: "threads"})
+    document = _prove_named(stack, app, causes.SLOTS, tmp_path)
+    assert not document["proven"], document
+    assert not document["gone"], document
+
+
+def _prove_named(stack, app, cause, folder):
+    single_run = _run(stack, app, folder)
+    named = Diagnosis(cause=cause.name, candidates=[Candidate(name=cause.name, share=0.9)])
+    result = single_run.result.model_copy(update={"bottleneck": named})
+    return _prove(stack, result, single_run.settings, folder)
