@@ -83,18 +83,10 @@ Place = Annotated[
 Context = Annotated[
     str, typer.Option(help="Context of kubectl, for --on kubernetes. Default: the current one.")
 ]
-P95 = Annotated[int, typer.Option(min=1, help="Limit on p95 response time, in ms.")]
-MaxErrors = Annotated[
-    float, typer.Option(min=0, max=1, help="Limit on failed requests, as a share of all.")
-]
+P95 = Annotated[str, typer.Option("--p95", help="Limit on p95 response time, such as 300ms.")]
+Errors = Annotated[str, typer.Option("--errors", help="Limit on failed requests, such as 1%.")]
 MinAchieved = Annotated[
-    float, typer.Option(min=0, max=1, help="Limit on answered requests, as a share of the due.")
-]
-SloP95 = Annotated[
-    str, typer.Option("--p95", help="SLO: limit on p95 response time, such as 300ms.")
-]
-SloErrors = Annotated[
-    str, typer.Option("--errors", help="SLO: limit on failed requests, such as 1%.")
+    str, typer.Option(help="Limit on answered requests, of the due ones, such as 95%.")
 ]
 Budget = Annotated[str, typer.Option(help="No load begins later than this: 2m or 10m.")]
 Precision = Annotated[str, typer.Option(help="How narrow the answer must be, such as 5%.")]
@@ -194,6 +186,18 @@ def seconds_of(option: str, text: str) -> float:
     if not re.fullmatch(durations.PATTERN, text):
         raise UsageError(f"{option} {text} is not a duration. Write it like 300ms, 20s or 5m.")
     return durations.seconds(text)
+
+
+def p95_seconds(text: str) -> float:
+    """Return the seconds of `--p95`.
+
+    Raises:
+        UsageError: it is no duration, or none that k6's scripts accept.
+    """
+    seconds = seconds_of("--p95", text)
+    if not 0.001 <= seconds <= 3600:
+        raise UsageError(f"--p95 {text} is out of range: 1ms to 60m, such as 300ms.")
+    return seconds
 
 
 def share_of(option: str, text: str) -> float:

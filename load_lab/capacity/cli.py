@@ -17,8 +17,8 @@ def capacity(
     scenario: Annotated[
         ApiScenario | None, typer.Option(help="Which requests arrive. Default: detail.")
     ] = None,
-    p95: options.SloP95 = "1s",
-    errors: options.SloErrors = "1%",
+    p95: options.P95 = "1s",
+    errors: options.Errors = "1%",
     budget: options.Budget = "4m",
     precision: options.Precision = "5%",
     target: options.Target = None,
@@ -37,7 +37,7 @@ def capacity(
     from load_lab.stack.locks import measurement_lock
 
     search = measurement.CapacityOptions(
-        Slo(options.seconds_of("--p95", p95), options.share_of("--errors", errors)),
+        Slo(options.p95_seconds(p95), options.share_of("--errors", errors)),
         None if target else scenario or ApiScenario.DETAIL,
         only,
         options.seconds_of("--budget", budget),

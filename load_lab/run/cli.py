@@ -32,9 +32,9 @@ def k6(
     samples: options.Samples = False,
     place: options.Place = Place.HERE,
     context: options.Context = "",
-    p95: options.P95 = 1000,
-    max_errors: options.MaxErrors = 0.01,
-    min_achieved: options.MinAchieved = 0.95,
+    p95: options.P95 = "1s",
+    errors: options.Errors = "1%",
+    min_achieved: options.MinAchieved = "95%",
     early_stop: options.EarlyStop = True,
     target: options.Target = None,
     only: options.Only = None,
@@ -56,12 +56,17 @@ def k6(
 
     if duration is not None:
         check_duration(duration)
+    bounds = Bounds(
+        1000 * options.p95_seconds(p95),
+        options.share_of("--errors", errors),
+        options.share_of("--min-achieved", min_achieved),
+    )
     load = Load(
         profile,
         scenario,
         *(rate, duration, vus),
         *(route, connections, retries),
-        bound_ms=p95,
+        bound_ms=round(bounds.p95_ms),
         start_rate=start_rate,
         only=only,
         speed=speed,
@@ -71,7 +76,6 @@ def k6(
         cluster=cluster_of(place, context),
         k6_options=validate_options(k6_options or []),
     )
-    bounds = Bounds(p95, max_errors, min_achieved)
     engine = current_engine()
     if load.cluster:
         require_local_k6(engine, samples=samples)

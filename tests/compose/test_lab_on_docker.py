@@ -61,7 +61,7 @@ def test_load_without_alloy_finishes_and_reports_missing_data(
 
 
 def test_ramp_stops_early_by_signal_to_its_container(lab_on_docker, up):
-    flags = ("--scenario", "list", "--rate", "10", "--duration", "60s", "--p95", "1", "--json")
+    flags = ("--scenario", "list", "--rate", "10", "--duration", "60s", "--p95", "1ms", "--json")
     result = lab_on_docker("k6", "breakpoint", *flags)
     assert result.code == 0, result.err
     assert result.json["outcome"] == "broke"
@@ -91,7 +91,7 @@ def test_bottleneck_is_seen_inside_the_containers(lab_on_docker, up):
         pytest.skip("only root sees the connections and threads in containers")
     caches = ("LAB_NGINX_CACHE=off", "LAB_REDIS_CACHE=off", "LAB_LOCAL_CACHE=off")
     assert lab_on_docker("set", "LAB_LATENCY_MS=50", "LAB_DETAIL=fast", *caches).code == 0
-    flags = ("--scenario", "detail", "--rate", "40", "--duration", "30s", "--p95", "2000")
+    flags = ("--scenario", "detail", "--rate", "40", "--duration", "30s", "--p95", "2s")
     try:
         result = lab_on_docker("k6", "breakpoint", *flags, "--json")
     finally:

@@ -72,7 +72,8 @@ def test_up_waits_while_a_backlog_shrinks(stack, port, monkeypatch, capsys):
     _overload(stack, port, 16)
     stack.up(stack.settings())
     assert "backend first answers" in capsys.readouterr().err
-    assert not _backlog(stack)
+    # One worker answers `lab up`; each other may still have one request.
+    assert len(_backlog(stack)) < stack.settings().LAB_WORKERS
 
 
 def test_backlog_that_does_not_shrink_is_an_error(stack, monkeypatch):

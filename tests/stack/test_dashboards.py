@@ -34,8 +34,8 @@ UIDS = {
 
 def test_committed_dashboards_match_their_sources(tmp_path):
     write(tmp_path)
-    output = {file.name: file.read_text() for file in tmp_path.iterdir()}
-    files = {file.name: file.read_text() for file in FOLDER.iterdir()}
+    output = {file.name: file.read_text() for file in tmp_path.glob("*.json")}
+    files = {file.name: file.read_text() for file in FOLDER.glob("*.json")}
     stale = [name for name in output | files if output.get(name) != files.get(name)]
     assert not stale, f"Run `make dashboards` and commit: {', '.join(stale)}"
 

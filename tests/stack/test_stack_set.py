@@ -10,7 +10,7 @@ import pytest
 from load_lab.errors import LabError
 from load_lab.settings import update_settings
 from load_lab.stack.native.supervision import wait_for
-from load_lab.stack.reported import api_problem
+from load_lab.stack.reported import api_problem, query_nginx
 
 
 def test_set_changes_the_settings_that_backend_reports(lab, stack):
@@ -80,6 +80,14 @@ def test_preset_is_active_in_every_service_when_set_returns(lab, stack):
     url = f"{stack.settings().target_url}/api/hotel/"
     statuses = [httpx.get(url).headers["X-Cache-Status"] for _ in range(2)]
     assert statuses[1] == "HIT"
+
+
+def test_no_old_worker_of_nginx_answers_after_a_change(stack):
+    for cache in ("protected", "off", "protected"):
+        settings = update_settings(stack.settings(), [f"LAB_NGINX_CACHE={cache}"])
+        stack.apply(settings)
+        answers = {query_nginx(settings)["LAB_NGINX_CACHE"] for _ in range(40)}
+        assert answers == {cache}
 
 
 def test_article_preset_matches_the_defaults():

@@ -75,7 +75,7 @@ class DashboardRuns:
 def run_for_dashboards(lab: Callable[..., Any]) -> DashboardRuns:
     """Run a ramp that breaks on any machine, switch cache layers, run a smoke test."""
     start, testids = time.time() - _MARGIN_SECONDS, []
-    late = ("--p95", "1")
+    late = ("--p95", "1ms")
     layers = ("LAB_REDIS_CACHE=versioned", "LAB_NGINX_CACHE=protected")
     for argv in (
         ("k6", "breakpoint", "--rate", "40", "--duration", "10s", "--scenario", "detail", *late),

@@ -226,7 +226,9 @@ def front(
     process = subprocess.Popen(nginx(folder), env=library_env(), stderr=subprocess.PIPE)
     backend.start()
     try:
-        with httpx.Client(base_url=url, timeout=30) as client:
+        # Beyond its limit, httpx's pool closes a connection that another thread is about to use.
+        limits = httpx.Limits(max_keepalive_connections=None)
+        with httpx.Client(base_url=url, timeout=30, limits=limits) as client:
             wait_for(lambda: _is_ready(client), seconds=5, what="Nginx")
             yield client
     finally:

@@ -71,7 +71,7 @@ def test_pages_of_any_length_and_public_login_forms_are_fine(lab, stack, target)
     with serve_site(HtmlSite(varies=True)) as site:
         run = lab(
             *("k6", "hold", "--target", str(target(site)), "--rate", "30"),
-            *("--duration", "12s", "--p95", "20000", "--json"),
+            *("--duration", "12s", "--p95", "20s", "--json"),
         )
     assert run.code == 0, run.err
     assert run.json["outcome"] == "held", run.json["verdict"]

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import islice
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.support.ports import free_port
 
 LINE = '127.0.0.1 - - [24/Nov/2026:10:00:00 +0000] "GET {} HTTP/1.1" 200 9 "-" "-"\n'
 # Other tests fill the generator's CPUs, which would stop a ramp before its break.
-RAMP = ("--rate", "40", "--duration", "25s", "--no-early-stop", "--p95", "20000", "--json")
+RAMP = ("--rate", "40", "--duration", "25s", "--no-early-stop", "--p95", "20s", "--json")
 # Of a busy machine, which its own tests judge.
 BUSY = ("others", "generator_cpu")
 
@@ -80,14 +81,21 @@ def test_addresses_that_are_gone_from_the_start_need_a_new_mix(lab, stack, make)
         assert document["bottleneck"]["remedy"] == "make the mix again: lab mix make NAME"
 
 
+def kill_after_requests(server, count):
+    """Kill a server that logs a line per request, in the middle of its load."""
+    for _ in islice(server.stderr, count):
+        pass
+    server.kill()
+
+
 def test_app_that_goes_down_is_one_line(lab, stack, make, tmp_path):
     port = free_port()
     argv = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", str(port)]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(argv, cwd=tmp_path, **quiet) as server:
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen(argv, cwd=tmp_path, **pipes) as server:
         wait_for(lambda: port_is_open("127.0.0.1", port), seconds=20, what="the server")
         path = make(f"http://127.0.0.1:{port}", "/")
-        threading.Timer(8, server.kill).start()
+        threading.Thread(target=kill_after_requests, args=(server, 100)).start()
         load = ("--rate", "20", "--duration", "20s")
         run = lab("k6", "hold", "--target", str(path), *load)
     assert run.is_one_message(1)
@@ -105,7 +113,7 @@ def test_setting_that_changes_during_a_load_is_in_its_result(lab, stack):
     changed = []
     setting = threading.Thread(target=change)
     setting.start()
-    load = ("--scenario", "list", "--rate", "5", "--duration", "20s", "--p95", "20000", "--json")
+    load = ("--scenario", "list", "--rate", "5", "--duration", "20s", "--p95", "20s", "--json")
     run = lab("k6", "hold", *load)
     setting.join()
     assert changed[0].code == 0, changed[0].err
@@ -124,7 +132,7 @@ def test_mix_with_the_login_page_itself_loads_with_a_session(lab, stack, make, k
     paths = ("/login/", "/items/", "/items/7/")
     with serve_site(HtmlSite(session="session=one")) as site:
         path = make(site.url, *paths, headers=headers[kind])
-        load = ("--rate", "20", "--duration", "10s", "--p95", "20000", "--json")
+        load = ("--rate", "20", "--duration", "10s", "--p95", "20s", "--json")
         run = lab("k6", "hold", "--target", str(path), *load)
         assert run.code == 0, run.err
         assert run.json["outcome"] == "held", run.json["verdict"]

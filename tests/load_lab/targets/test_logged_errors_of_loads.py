@@ -16,7 +16,7 @@ from tests.support.ports import free_port
 
 APP = ROOT / "tests/support/writing_app"
 LINE = '127.0.0.1 - - [24/Nov/2026:10:00:00 +0000] "GET {} HTTP/1.1" 200 9 "-" "-"\n'
-RAMP = ("--rate", "40", "--duration", "25s", "--no-early-stop", "--p95", "20000", "--json")
+RAMP = ("--rate", "40", "--duration", "25s", "--no-early-stop", "--p95", "20s", "--json")
 TARGET = """
 url = "http://127.0.0.1:{port}"
 ready = "/ready/"

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +54,15 @@ def test_routes_are_loaded_with_a_fresh_token(lab, stack, target):
     # It has no database.
     assert run.json["unseen_services"] == []
     assert "canary-signature" not in run.out + run.err
+
+
+def test_value_that_no_route_needs_names_the_source_of_queries(lab, stack, target):
+    Path(target).write_text(Path(target).read_text() + '[values]\nq = ["shoes"]\n')
+    planned = lab("mix", "make", target, "--dry-run")
+    assert planned.code == 0, planned.err
+    assert f"[values] has q, which no operation needs. For queries: lab mix make {target}" in (
+        planned.out + planned.err
+    )
 
 
 def test_load_that_outlives_its_token_is_refused(lab, stack, target):

@@ -105,7 +105,7 @@ def test_load_of_own_target_is_judged_and_its_token_is_nowhere(lab, stack, api, 
 def test_ramp_of_own_target_has_a_verdict(lab, stack, api, target, monkeypatch):
     # Few requests: more of them fill k6's CPU beside other tests, and its samples come too late.
     monkeypatch.setattr(api, "slow_from", len(api.paths) + 200)
-    ramp = ("--rate", "100", "--duration", "20s", "--p95", "250", "--json", *WHOLE)
+    ramp = ("--rate", "100", "--duration", "20s", "--p95", "250ms", "--json", *WHOLE)
     run = lab("k6", "breakpoint", "--target", target, *ramp, SMALL_TOKEN=TOKEN)
     assert run.code == 0, run.err
     document = run.json
@@ -136,7 +136,7 @@ def test_operation_with_few_requests_that_fails_is_named(lab, stack, api, target
     # One more is sent in setup().
     monkeypatch.setattr(api, "good_requests", api.paths.count(f"GET {path}") + 1)
     # The others may be slow beside other tests.
-    load = ("--rate", "3", "--duration", "12s", "--p95", "20000", "--json")
+    load = ("--rate", "3", "--duration", "12s", "--p95", "20s", "--json")
     run = lab("k6", "hold", "--target", target, *load, SMALL_TOKEN=TOKEN)
     assert run.code == 1
     first, *others = run.json["by_operation"]

@@ -19,7 +19,7 @@ from load_lab.run.single_run import run_once
 from load_lab.stack.native.supervision import started_in
 from load_lab.targets.app_process import is_open
 from load_lab.targets.declared import find_target
-from tests.stack.bottleneck.started_apps import PROCESSES, THREADS, App
+from tests.stack.bottleneck.started_apps import App
 
 # These tests load the machine, one cause after the other.
 pytestmark = [pytest.mark.alone, pytest.mark.machine(part="causes")]
@@ -59,8 +59,6 @@ CASES = {
     "a semaphore of three": Case(
         "semaphore", (*_PERMITS, "waiting:app"), _IN_THE_APP, {"permits": 3}
     ),
-    "a regular expression": Case("regular_expression", PROCESSES, (causes.BACKEND_CPU,)),
-    "garbage collection": Case("garbage", THREADS, (causes.BACKEND_CPU,)),
     "a mutex of threads": Case("mutex", _THREADS, _IN_THE_APP, {"threads": 16}, is_proven=False),
     "a file lock of processes": Case(
         "file_lock", _PROCESSES, _FILE, {"workers": 4}, is_proven=False
@@ -69,9 +67,8 @@ CASES = {
 }
 
 
-def _run(stack, app, folder):
-    """Return a ramp up to the app's break: CPUs may be three times as fast as these."""
-    rate = 60 if app.options else 180
+def _run(stack, app, folder, rate=60):
+    """Return a ramp up to the app's break."""
     load = Load("breakpoint", duration="30s", rate=rate, testid=new_testid("cause"))
     with app.start(stack, folder) as target:
         single_run = run_once(stack, target, load, Bounds(), quiet=True)
@@ -105,23 +102,25 @@ def test_only_what_helps_is_proven(stack, tmp_path, case):
         assert document["changes"][0]["what"] == f"{name}: {value} → {2 * value}"
 
 
-def test_full_cpus_have_more_processes_as_control(stack, tmp_path):
-    app = App("regular_expression", _PROCESSES, options={"workers": 4})
-    document = _prove_named(stack, app, causes.BACKEND_CPU, tmp_path)
+@pytest.mark.parametrize("wait", ["regular_expression", "garbage"])
+def test_full_cpus_are_proven_by_a_busy_loop(stack, tmp_path, wait):
+    app = App(wait, _PROCESSES, options={"workers": 4})
+    # CPUs may be three times as fast as these.
+    single_run = _run(stack, app, tmp_path, rate=180)
+    assert single_run.result.bottleneck.cause == causes.BACKEND_CPU.name
+    document = _prove(stack, single_run.result, single_run.settings, tmp_path)
     assert document["proven"], document
-    # An option of this name says how many processes there are.
+    # An option of this name says how many processes there are: the control.
     assert document["changes"][1]["what"] == "workers: 4 → 8"
 
 
 def test_wrong_name_is_not_proven(stack, tmp_path):
     app = App("mutex", _THREADS, options={"threads": 16}, prove={causes.SLOTS.name: "threads"})
-    document = _prove_named(stack, app, causes.SLOTS, tmp_path)
+    single_run = _run(stack, app, tmp_path)
+    named = Diagnosis(
+        cause=causes.SLOTS.name, candidates=[Candidate(name=causes.SLOTS.name, share=0.9)]
+    )
+    result = single_run.result.model_copy(update={"bottleneck": named})
+    document = _prove(stack, result, single_run.settings, tmp_path)
     assert not document["proven"], document
     assert not document["gone"], document
-
-
-def _prove_named(stack, app, cause, folder):
-    single_run = _run(stack, app, folder)
-    named = Diagnosis(cause=cause.name, candidates=[Candidate(name=cause.name, share=0.9)])
-    result = single_run.result.model_copy(update={"bottleneck": named})
-    return _prove(stack, result, single_run.settings, folder)
