@@ -12,12 +12,14 @@ from load_lab.bench.rows import Row, Variant
 from load_lab.bench.variants import Bench
 from load_lab.errors import Interrupted, LabError
 from load_lab.load.load import new_testid
+from load_lab.machine.cpus import choose_cpus
 from load_lab.machine.processes import cpu_seconds
 from load_lab.paths import project
 from load_lab.profile.flamegraph import hottest, packages
 from load_lab.profile.ranking import MIN_SAMPLES, shares
 from load_lab.profile.recorder import Recorder, find_server
 from load_lab.results.provenance import relative
+from load_lab.stack.engine import settings_of
 from load_lab.targets.reference.app import at_entry
 
 # The services that a response passes through.
@@ -79,7 +81,8 @@ def _record(bench: Bench, svg: Path, seconds_by_service: dict[str, float]) -> It
     """Record the CPU seconds of each service in `used`, and py-spy's picture in `svg`."""
     roots = {name: pid for name, pid in bench.engine.pids().items() if name in _SERVICES}
     before = cpu_seconds(roots)
-    with Recorder(find_server(at_entry(bench.engine, "nginx")), svg):
+    cpus = choose_cpus(settings_of(bench.engine)).load
+    with Recorder(find_server(at_entry(bench.engine, "nginx")), svg, cpus):
         yield
         bench.wait_until_idle()
         after = cpu_seconds(roots)
@@ -89,7 +92,7 @@ def _record(bench: Bench, svg: Path, seconds_by_service: dict[str, float]) -> It
 
 
 def _with_functions(profile: Profile, svg: Path) -> Profile:
-    profile.samples, functions = hottest(svg)
+    profile.samples, _, functions = hottest(svg)
     # With fewer samples the server had no requests, and shares of its other work mean nothing.
     if profile.samples >= MIN_SAMPLES:
         counts = packages(functions).most_common()

@@ -10,7 +10,7 @@ from load_lab.load.chosen_target import find_measured
 from load_lab.load.workloads import SCENARIO_OF
 from load_lab.metrics.windows import WINDOW_SECONDS
 from load_lab.profile.profile import ProfileOptions, profile
-from load_lab.results.operations import first_exceeded
+from load_lab.results.operations import first_exceeded, usual_ms
 from load_lab.results.provenance import SCHEMA_VERSION, write_json
 from load_lab.results.result import OperationResult, TargetName
 from load_lab.results.store import StoredRun, find_run
@@ -125,29 +125,19 @@ def _of_search(run: StoredRun, document: dict[str, Any]) -> StoredBreak:
 
 
 def choose(operations: Sequence[OperationResult]) -> tuple[OperationResult, str]:
-    """Return the operation that exceeded a limit first, and why it is this one. Behind one queue,
-    all exceed it within a window: then it is the one that takes longest until then.
-    """
+    """Return the operation that exceeded a limit first, and why it is this one."""
     first = first_exceeded(operations)
     if len(operations) == 1:
         return operations[0], "it is the only operation"
-    if first is None or first.exceeded_after is None:
-        slowest = max(operations, key=_mean)
+    if not first:
+        slowest = max(operations, key=usual_ms)
         why = "no operation exceeded a limit for long enough"
-        return slowest, f"{why}; it was the slowest, {_mean(slowest):.0f} ms on average"
-    end = first.exceeded_after + WINDOW_SECONDS
-    rivals = [o for o in operations if o.exceeded_after is not None and o.exceeded_after <= end]
-    if len(rivals) == 1:
-        return first, f"it exceeded a limit first, after {first.exceeded_after:.0f} s"
-    longest = max(rivals, key=_mean)
-    names = ", ".join(each.name for each in rivals[:_NAMED])
-    others = f" and {len(rivals) - _NAMED} more" if len(rivals) > _NAMED else ""
-    return longest, (
+        return slowest, f"{why}; it was the slowest, {usual_ms(slowest):.0f} ms on average"
+    if len(first) == 1:
+        return first[0], f"it exceeded a limit first, after {first[0].exceeded_after:.0f} s"
+    names = ", ".join(each.name for each in first[:_NAMED])
+    others = f" and {len(first) - _NAMED} more" if len(first) > _NAMED else ""
+    return first[0], (
         f"{names}{others} exceeded a limit within {WINDOW_SECONDS} s of each other; until then it "
-        f"took longest, {_mean(longest):.0f} ms on average"
+        f"took longest, {usual_ms(first[0]):.0f} ms on average"
     )
-
-
-def _mean(operation: OperationResult) -> float:
-    # Older results have no mean.
-    return operation.mean_ms or operation.p95_ms or 0.0

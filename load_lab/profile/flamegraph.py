@@ -5,7 +5,7 @@ A frame is a rectangle: its number of samples, where they start, and its depth.
 
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,10 @@ _INFERNO = "{http://github.com/jonhoo/inferno}"
 # Format of py-spy: "View.get (bookings/apis.py:41) (12 samples, 3.40%)".
 _TITLE = re.compile(r"(.+) \((?:[\d,]+) samples?, [\d.]+%\)")
 _FUNCTION = re.compile(r"(.+) \(([^()]+?)(?::(\d+))?\)")
+# Between two requests. py-spy leaves out the waiting of the standard library, but not this one.
+_IDLE = re.compile(r"SyncWorker\.wait \(gunicorn/workers/sync\.py")
+# Above the functions of each process.
+_PROCESS = re.compile(r"process \d+:")
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,9 @@ def _package(where: str) -> str:
     return name if is_ours else "stdlib"
 
 
-def hottest(svg: Path) -> tuple[int, list[HotFunction]]:
-    """Return the number of samples, and all functions, by own samples in descending order.
+def hottest(svg: Path) -> tuple[int, int, list[HotFunction]]:
+    """Return the number of samples, that of workers without a request, which is not in it, and all
+    functions, by own samples in descending order.
 
     Raises:
         LabError: the picture can't be read.
@@ -76,7 +81,8 @@ def hottest(svg: Path) -> tuple[int, list[HotFunction]]:
     root, frames = frames[:1], frames[1:]
     own, cumulative = _count_samples(frames)
     functions = [_hot_function(name, own[name], cumulative[name]) for name, _ in own.most_common()]
-    return sum(frame.samples for frame in root), functions
+    idle = sum(frame.samples for frame in frames if _IDLE.match(frame.function))
+    return sum(frame.samples for frame in root) - idle, idle, functions
 
 
 def _frames(svg: Path) -> Iterator[Frame]:
@@ -104,7 +110,35 @@ def _count_samples(frames: list[Frame]) -> tuple[Counter[str], Counter[str]]:
         # A recursive function counts once per sample.
         if frame.function not in {caller.function for caller in callers}:
             cumulative[frame.function] += frame.samples
-    return own, cumulative
+        if _IDLE.match(frame.function):
+            del own[frame.function], cumulative[frame.function]
+            cumulative.subtract(dict.fromkeys((each.function for each in callers), frame.samples))
+    return own, cumulative + _lost_by_callers(frames)
+
+
+def _lost_by_callers(frames: list[Frame]) -> Counter[str]:
+    """Return the samples that functions lost, since py-spy, which does not pause the server, found
+    a generator that had yielded meanwhile: it has no caller then. They are those of the functions
+    that call it in whole stacks, in the same proportions.
+    """
+    stacks = [
+        (frame.function, frame.samples, callers)
+        for frame, above in _with_callers([f for f in frames if not _PROCESS.match(f.function)])
+        if frame.function not in (callers := [caller.function for caller in above])
+    ]
+    called = {function for function, _, callers in stacks if callers}
+    whole: Counter[str] = Counter()
+    by_caller: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for function, samples, callers in stacks:
+        if callers and callers[0] not in called:
+            whole[function] += samples
+            by_caller[function].update(dict.fromkeys(callers, samples))
+    lost: Counter[str] = Counter()
+    for function, samples, callers in stacks:
+        if not callers and function in whole:
+            for caller, part in by_caller[function].items():
+                lost[caller] += round(samples * part / whole[function])
+    return lost
 
 
 def _with_callers(frames: list[Frame]) -> Iterator[tuple[Frame, list[Frame]]]:

@@ -10,12 +10,14 @@ from load_lab.load.k6 import Run, check, run_k6
 from load_lab.load.load import Load, new_testid
 from load_lab.load.process import has_begun
 from load_lab.load.summary import read_summary
+from load_lab.machine.cpus import choose_cpus
 from load_lab.paths import project
 from load_lab.profile.flamegraph import hottest
-from load_lab.profile.ranking import MIN_SAMPLES, function_rows, headline, statement_rows
+from load_lab.profile.ranking import MIN_SAMPLES, function_rows, headline, own_rows, statement_rows
 from load_lab.profile.recorder import RATE, Recorder, check_permission, find_server
 from load_lab.results.provenance import SCHEMA_VERSION, host, relative, write_json
 from load_lab.run.measurement import check_target_survived
+from load_lab.stack.engine import settings_of
 from load_lab.targets.statements import Statements
 from load_lab.targets.subject import Running, Subject
 
@@ -71,7 +73,8 @@ def profile(
         with step(f"Warming up {what}"):
             run_k6(running.engine, running.target, warm, folder / "warm")
         begin = _Begin(running, folder / "k6.log")
-        recorder = Recorder(pid, folder / "profile.svg", begin)
+        cpus = choose_cpus(settings_of(running.engine)).load
+        recorder = Recorder(pid, folder / "profile.svg", cpus, begin)
         with step(f"Recording {options.seconds} s of {what} under load"), recorder:
             run = run_k6(running.engine, running.target, load, folder)
         found = _statements(run, running, begin.statements)
@@ -121,7 +124,7 @@ def _statements(run: Run, running: Running, before: Statements | None) -> dict[s
 def _write(
     run: Run, recorder: Recorder, head: dict[str, Any], found: dict[str, Any]
 ) -> dict[str, Any]:
-    samples, functions = hottest(run.folder / "profile.svg")
+    samples, idle, functions = hottest(run.folder / "profile.svg")
     if samples < MIN_SAMPLES and not found["statements"]:
         raise LabError(
             f"The server had next to nothing to do in these {recorder.seconds:.0f} s ({samples} "
@@ -130,13 +133,17 @@ def _write(
             f"k6's log: {run.folder / 'k6.log'}"
         )
     rows = function_rows(functions, samples)
+    # py-spy's paths begin in a folder of sys.path; this one is the app's.
+    own = own_rows(functions, samples, lambda path: (recorder.folder / path).is_file())
     name = head["only"] or f"{head['target']}, {head['scenario']}"
     document = {
         **_measurements(run, recorder),
         **head,
         "samples": samples,
+        "idle_samples": idle,
         "samples_per_second": RATE,
         "hottest": rows,
+        "own": own,
         **found,
         "headline": headline(name, rows, found["statements"]),
         "settings": run.settings.model_dump(),

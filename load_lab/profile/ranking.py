@@ -1,7 +1,7 @@
 """What costs most in a profile: functions by their samples, statements by their time. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,7 +10,7 @@ from load_lab.targets.statements import Statement
 
 # With fewer samples the ten functions would be random.
 MIN_SAMPLES = 20
-_FUNCTIONS, _STATEMENTS = 10, 5
+_FUNCTIONS, _OWN_FUNCTIONS, _STATEMENTS = 10, 5, 5
 # The columns of a long statement, of which its beginning and the rest tell more.
 _COLUMNS = re.compile(r"^(SELECT .{20}).+?( FROM )")
 _MOST_SHOWN = 140
@@ -21,6 +21,14 @@ def function_rows(functions: Sequence[HotFunction], samples: int) -> list[dict[s
     if samples < MIN_SAMPLES:
         return []
     return [shares(function, samples) for function in functions[:_FUNCTIONS]]
+
+
+def own_rows(
+    functions: Sequence[HotFunction], samples: int, is_own: Callable[[str], bool]
+) -> list[dict[str, Any]]:
+    """Return the functions of the app's own files with the most samples, callees included."""
+    own = (f for f in functions if is_own(f.where.rpartition(":")[0]) and f.function != "<module>")
+    return function_rows(sorted(own, key=lambda f: -f.all_samples)[:_OWN_FUNCTIONS], samples)
 
 
 def shares(function: HotFunction, samples: int) -> dict[str, Any]:

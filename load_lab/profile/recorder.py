@@ -14,8 +14,10 @@ from types import TracebackType
 from xml.sax.saxutils import escape
 
 import psutil
+from lab_settings.types import cpu_numbers
 
 from load_lab.errors import LabError
+from load_lab.machine.cpus import bind
 from load_lab.machine.processes import cpu_seconds, process_tree
 from load_lab.machine.sockets import network_of
 from load_lab.paths import ROOT, project
@@ -111,15 +113,24 @@ def without_root(svg: str, root: Path = ROOT) -> str:
 
 
 class Recorder:
-    """Record from the moment that `has_begun` returns true to the end of `with`."""
+    """Record from the moment that `has_begun` returns true to the end of `with`, on `cpus`: on
+    those of the server, each sample would let it wait.
+    """
 
-    def __init__(self, pid: int, svg: Path, has_begun: Callable[[], bool] = lambda: True) -> None:
-        self._pid, self._svg, self._has_begun = pid, svg, has_begun
+    def __init__(
+        self, pid: int, svg: Path, cpus: str, has_begun: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._pid, self._svg, self._cpus, self._has_begun = pid, svg, cpus, has_begun
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._record, daemon=True)
         self._process: subprocess.Popen[str] | None = None
         self._cpu_before, self._started = 0.0, 0.0
         self.cpu_seconds, self.seconds = 0.0, 0.0
+
+    @property
+    def folder(self) -> Path:
+        """The folder in which the server runs; this link also leads into a container."""
+        return Path(f"/proc/{self._pid}/cwd")
 
     def __enter__(self) -> "Recorder":
         self._thread.start()
@@ -141,6 +152,7 @@ class Recorder:
             if self._stop.wait(_POLL_SECONDS):
                 return
         self._started, self._cpu_before = time.monotonic(), self._cpu()
+        bind(cpu_numbers(self._cpus))
         self._process = subprocess.Popen(
             self._argv(),
             stdin=subprocess.DEVNULL,

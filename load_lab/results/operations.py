@@ -146,6 +146,17 @@ def _order(result: OperationResult) -> tuple[float, float]:
     return exceeded, -(result.p95_ms or 0)
 
 
-def first_exceeded(operations: Sequence[OperationResult]) -> OperationResult | None:
-    """Return the operation that exceeded a limit first."""
-    return operations[0] if operations and operations[0].exceeded_after is not None else None
+def first_exceeded(operations: Sequence[OperationResult]) -> list[OperationResult]:
+    """Return the operations that exceeded a limit first: behind one queue, all do within a window.
+    The one that took longest until then comes first.
+    """
+    after = {o.name: o.exceeded_after for o in operations if o.exceeded_after is not None}
+    end = min(after.values(), default=0) + WINDOW_SECONDS
+    rivals = (o for o in operations if o.name in after and after[o.name] <= end)
+    return sorted(rivals, key=usual_ms, reverse=True)
+
+
+def usual_ms(operation: OperationResult) -> float:
+    """Return how long the operation took until the first one exceeded a limit."""
+    # Older results have no mean.
+    return operation.mean_ms or operation.p95_ms or 0.0

@@ -6,6 +6,7 @@ from rich.table import Table
 
 from load_lab.diagnosis.wording import bottleneck_lines
 from load_lab.machine.noise import NOISY_SHARE
+from load_lab.metrics.windows import WINDOW_SECONDS
 from load_lab.results.breakpoint import BreakPoint
 from load_lab.results.completeness import Completeness
 from load_lab.results.operations import first_exceeded
@@ -58,8 +59,18 @@ def _metrics(single_run: SingleRun) -> dict[str, str]:
         + _steal(result.steal),
     }
     return (
-        metrics | _staleness(result.staleness) | _websockets(result.websockets) | single_run.files
+        metrics
+        | _staleness(result.staleness)
+        | _websockets(result.websockets)
+        | single_run.files
+        | _what_explains(result)
     )
+
+
+def _what_explains(result: Result) -> dict[str, str]:
+    is_named = result.broke_at and result.by_operation
+    profile = f", lab profile --after {result.testid}" if is_named else ""
+    return {"TESTID": result.testid, "explain it": f"lab explain {result.testid}{profile}"}
 
 
 def _precision(result: Result) -> str:
@@ -81,13 +92,15 @@ def _generators(result: Result) -> dict[str, str]:
 
 def _first_exceeded(result: Result) -> dict[str, str]:
     """Say which of several operations exceeded a limit first."""
-    first = first_exceeded(result.by_operation)
-    if first is None or len(result.by_operation) == 1:
+    rivals = first_exceeded(result.by_operation)
+    if not rivals or len(result.by_operation) == 1:
         return {}
+    first = rivals[0]
     p95 = "no p95" if first.p95_ms is None else f"p95 {first.p95_ms:.0f} ms"
+    among = f"; the slowest of {len(rivals)} within {WINDOW_SECONDS} s" if len(rivals) > 1 else ""
     return {
         "first over a limit": f"{escape(first.name)}, after {first.exceeded_after:.0f} s ({p95}; "
-        f"{first.failed} of {first.requests} failed)"
+        f"{first.failed} of {first.requests} failed){among}"
     }
 
 

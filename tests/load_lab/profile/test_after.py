@@ -30,7 +30,7 @@ def operation(name, after=None, mean=10.0, requests=100):
         (
             [operation("a", 20.0), operation("b", 24.0, mean=99.0), operation("c")],
             "b",
-            "a, b exceeded a limit within 5 s of each other; until then it took longest, 99",
+            "b, a exceeded a limit within 5 s of each other; until then it took longest, 99",
         ),
         ([operation("a"), operation("b", mean=99.0)], "b", "no operation exceeded a limit for"),
     ],

@@ -18,6 +18,8 @@ def test_own_app_is_profiled_without_postgres(lab, stack, tmp_path):
     assert result.code == 0, result.err
     document = lab("show", _testid(result.out), "--json").json
     assert document["hottest"][0]["function"] == "with_taxes"
+    own = {each["function"]: each["where"].partition(":")[0] for each in document["own"]}
+    assert own.items() >= {("report", "app.py"), ("with_taxes", "app.py")}
     assert document["load"] | {"ONLY": "GET /report/", "VUS": "4"} == document["load"]
     assert document["statements"] == []
     assert f"Statements: none, postgres is not named in {path}" in result.out.replace("\n", "")

@@ -60,7 +60,7 @@ def test_flame_graph_and_document_have_same_samples(profile_result):
     document = profile_result.json
     svg = ROOT / document["files"]["svg"]
     assert ElementTree.parse(svg).getroot().tag.endswith("svg")
-    assert f"({document['samples']:,} samples" in svg.read_text()
+    assert f"({document['samples'] + document['idle_samples']:,} samples" in svg.read_text()
     file_document = json.loads((ROOT / document["files"]["profile"]).read_text())
     assert file_document == document
     assert file_document["load"]["PROFILE"] == "closed"
@@ -99,10 +99,56 @@ def test_function_counts_once_per_sample(tmp_path):
     elements = (FRAME.format(name, width, y, first, width) for name, y, first, width in frames)
     svg = tmp_path / "graph.svg"
     svg.write_text(GRAPH.format("\n".join(elements)))
-    samples, functions = hottest(svg)
-    assert samples == 10
+    samples, idle, functions = hottest(svg)
+    assert (samples, idle) == (10, 0)
     counts = {hot.function: (hot.where, hot.self_samples, hot.all_samples) for hot in functions}
     assert counts == {"b": ("y.py:2", 5, 6), "a": ("x.py:1", 4, 10), "c": ("", 1, 1)}
+
+
+def test_generator_without_its_caller_counts_for_those_that_call_it(tmp_path):
+    """A generator that yielded while py-spy read the stack is the outermost function there."""
+    frames = [("all", 0, 0, 100), ("process 7:&quot;gunicorn&quot;", 1, 0, 100)]
+    # Whole stacks: main calls page and list, of which both use rows: 30 and 10 samples.
+    frames += [
+        ("main (m.py:1)", 2, 0, 60),
+        ("page (v.py:1)", 3, 0, 40),
+        ("rows (d.py:1)", 4, 0, 30),
+    ]
+    frames += [("list (v.py:9)", 3, 40, 20), ("rows (d.py:1)", 4, 40, 10)]
+    frames += [
+        ("rows (d.py:1)", 2, 60, 32),
+        ("send (d.py:5)", 3, 60, 12),
+        ("idle (i.py:1)", 2, 92, 8),
+    ]
+    elements = (FRAME.format(name, width, y, first, width) for name, y, first, width in frames)
+    svg = tmp_path / "graph.svg"
+    svg.write_text(GRAPH.format("\n".join(elements)))
+    counts = {hot.function: hot.all_samples for hot in hottest(svg)[2]}
+    assert counts["page"] == 40 + 24
+    assert counts["list"] == 20 + 8
+    assert counts["main"] == 60 + 32
+    assert (counts["rows"], counts["send"], counts["idle"]) == (72, 12, 8)
+
+
+def test_workers_without_a_request_have_no_samples(tmp_path):
+    wait, frames = "SyncWorker.wait (gunicorn/workers/sync.py:32)", [("all", 0, 0, 100)]
+    for number, (first, waiting) in enumerate([(0, 10), (50, 30)]):
+        frames += [
+            (f"process {number}:&quot;gunicorn&quot;", 1, first, 50),
+            ("run (gunicorn/workers/sync.py:60)", 2, first, 50),
+            (wait, 3, first, waiting),
+            ("view (v.py:1)", 3, first + waiting, 50 - waiting - 2),
+        ]
+    elements = (FRAME.format(name, width, y, first, width) for name, y, first, width in frames)
+    svg = tmp_path / "graph.svg"
+    svg.write_text(GRAPH.format("\n".join(elements)))
+    samples, idle, functions = hottest(svg)
+    assert (samples, idle) == (60, 40)
+    counts = {hot.function: (hot.self_samples, hot.all_samples) for hot in functions}
+    assert counts["run"] == (4, 60)
+    assert counts["view"] == (56, 56)
+    assert "SyncWorker.wait" not in counts
+    assert 'process 1:"gunicorn"' in counts
 
 
 def test_samples_of_package_are_those_of_its_functions(tmp_path):
@@ -116,7 +162,7 @@ def test_samples_of_package_are_those_of_its_functions(tmp_path):
     elements = (FRAME.format(name, width, y, first, width) for name, y, first, width in frames)
     svg = tmp_path / "graph.svg"
     svg.write_text(GRAPH.format("\n".join(elements)))
-    assert packages(hottest(svg)[1]) == {"gunicorn": 2, "django": 3, "stdlib": 5}
+    assert packages(hottest(svg)[2]) == {"gunicorn": 2, "django": 3, "stdlib": 5}
 
 
 def test_invalid_flame_graph_is_one_message(tmp_path):
@@ -131,7 +177,7 @@ def test_invalid_function_name_does_not_damage_flame_graph(tmp_path):
     svg = tmp_path / "graph.svg"
     graph = GRAPH.format(FRAME.format("a\x01\x0c (x.py:1)", 10, 0, 0, 10)).encode()
     svg.write_bytes(graph.replace(b"x.py", b"\xff.py"))
-    recorder = Recorder(0, svg)
+    recorder = Recorder(0, svg, "0")
     with subprocess.Popen(["true"], stderr=subprocess.PIPE, text=True) as process:
         recorder._end(process, failed=False)
     assert hottest(svg)[0] == 10

@@ -2,8 +2,9 @@
 
 import pytest
 
+from load_lab.profile import wording
 from load_lab.profile.flamegraph import HotFunction
-from load_lab.profile.ranking import function_rows, headline, shown, statement_rows
+from load_lab.profile.ranking import function_rows, headline, own_rows, shown, statement_rows
 from load_lab.targets.statements import Statement, Statements
 
 SELECT = 'SELECT "shop_item"."id", "shop_item"."name" FROM "shop_item" WHERE "shop_item"."id" = $1'
@@ -60,6 +61,38 @@ def test_last_line_has_the_first_function_and_statement():
     assert headline("GET /a/", functions, []).endswith("of the samples")
 
 
+def test_functions_of_own_files_are_ranked_with_what_they_call():
+    functions = [
+        HotFunction("execute", "django/db/utils.py:7", 60, 60),
+        HotFunction("total", "shop/views.py:7", 30, 30),
+        HotFunction("<module>", "manage.py:1", 0, 100),
+        HotFunction("search", "shop/views.py:21", 1, 90),
+        HotFunction("<lambda>", "", 1, 95),
+    ]
+    rows = own_rows(functions, 100, {"shop/views.py", "manage.py"}.__contains__)
+    assert [(row["function"], row["cumulative_percent"]) for row in rows] == [
+        ("search", 90.0),
+        ("total", 30.0),
+    ]
+    assert own_rows(functions, 19, lambda _: True) == []
+
+
 @pytest.mark.parametrize("samples", [0, 19])
 def test_few_samples_have_no_functions(samples):
     assert function_rows([HotFunction("total", "shop/views.py:7", samples, samples)], samples) == []
+
+
+@pytest.mark.parametrize(("cpu_seconds", "is_said"), [(8.0, True), (9.5, False)])
+def test_samples_that_are_not_cpu_time_are_said(cpu_seconds, is_said):
+    hot = HotFunction("total", "v.py:7", 500, 800)
+    document = {
+        **{"scenario": "mix", "cpu_ms_per_request": 8.0, "requests": 1000, "failed": 0},
+        **{"seconds": 20.0, "samples": 1000, "samples_per_second": 100, "files": {}},
+        **{"cpu_seconds": cpu_seconds, "hottest": function_rows([hot], 1000)},
+    }
+    texts = [str(each) for each in wording.profile(document).renderables]
+    assert any("20% of the samples are not CPU time" in each for each in texts) == is_said
+    # As in a profile of an older version.
+    assert not any("None of the functions" in each for each in texts)
+    own = [str(each) for each in wording.profile(document | {"own": []}).renderables]
+    assert any("None of the functions" in each for each in own)

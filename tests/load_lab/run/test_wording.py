@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from load_lab.metrics.windows import Bounds
+from load_lab.results.breakpoint import BreakPoint
 from load_lab.results.result import OperationResult, Result
 from load_lab.run.single_run import SingleRun
 from load_lab.run.wording import run
@@ -47,3 +48,25 @@ def test_cache_of_a_target_is_described(fields, lines):
         "not cached" in lines,
         "answers changed" in lines,
     )
+
+
+def operation(name, after, mean):
+    return OperationResult(name=name, requests=9, mean_ms=mean, exceeded_after=after)
+
+
+def test_slowest_of_those_that_exceeded_a_limit_at_once_is_named_as_by_profile_after():
+    operations = [operation("GET /a/", 20, 10), operation("GET /b/", 24, 99)]
+    late = operation("GET /late/", 26, 999)
+    text = _text(by_operation=[*operations, late])
+    assert "GET /b/, after 24 s (no p95; 0 of 9 failed); the slowest of 2 within 5 s" in text
+    alone = _text(by_operation=[operations[0], late])
+    assert "GET /a/, after 20 s" in alone
+    assert "slowest of" not in alone
+
+
+def test_commands_that_explain_a_run_have_its_testid():
+    assert "lab profile" not in _text(testid="hold-1")
+    point = BreakPoint(60.0, 66.0, 60.0, 20.0, ("p95 over 1000 ms",))
+    operations = [operation("GET /a/", 20, 10)]
+    text = _text(testid="breakpoint-1", break_point=point, by_operation=operations)
+    assert "lab explain breakpoint-1, lab profile --after breakpoint-1" in text
