@@ -71,12 +71,14 @@ def add(histograms: Iterable[Histogram]) -> Histogram:
 
 
 def quantile(histogram: Histogram, share: float) -> float | None:
-    """Return a quantile, interpolated within its bucket; None without observations."""
+    """Return a quantile, interpolated within its bucket; None without observations. In the bucket
+    around 0, that of connections that were refused or reset, it is 0.
+    """
     rank = share * sum(histogram.values())
     below = 0.0
     for (lower, upper), count in sorted(histogram.items()):
         if count > 0 and below + count >= rank:
-            return lower + (upper - lower) * (rank - below) / count
+            return lower + (upper - lower) * (rank - below) / count if lower >= 0 else 0.0
         below += count
     return None
 

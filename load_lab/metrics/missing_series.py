@@ -49,7 +49,7 @@ class MissingSeries:
         ]
         return (
             f"Prometheus has {' and '.join(parts)}: the dashboards stay empty there. "
-            "See docs/telemetry.md#servicewithoutseries."
+            "See docs/alerts.md#servicewithoutseries."
         )
 
 

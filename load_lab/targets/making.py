@@ -203,8 +203,9 @@ def _described(source: Source, target: DeclaredTarget, options: MixOptions) -> D
     _require_known((*options.named, *options.leave_out), names)
     given = target.file.values
     names = {p.name for each in described.operations for p in each.parameters}
+    remedy = f" For queries: lab mix make {target.name} --log FILE" if source == "routes" else ""
     for name in sorted(given.keys() - names):
-        note(f"[values] has {name}, which no operation needs.")
+        note(f"[values] has {name}, which no operation needs.{remedy}")
     headers = target.credentials.headers
     operations = tuple(each.with_values(given, headers) for each in described.operations)
     return replace(described, operations=operations)

@@ -147,7 +147,13 @@ class Change:
             pid = self.supervision.pid(_NGINX)
             old = psutil.Process(pid).children() if pid else []
             self.supervision.signal_service(_NGINX, signal.SIGHUP)
-            wait_for(self._nginx_is_current, seconds=20, what="the new settings of Nginx")
+            # The master stops the old workers some 100 ms after the new ones started; until then,
+            # both accept requests.
+            wait_for(
+                lambda: not any(map(_accepts, old)) and self._nginx_is_current(),
+                seconds=20,
+                what="the new settings of Nginx",
+            )
             if latency.differs(self.before, self.after):
                 # The old workers send the last requests over the old path. WebSockets would keep
                 # them running.
@@ -190,6 +196,13 @@ class Change:
     def _start_with(self, settings: Settings, *names: str) -> None:
         known = {service.name: service for service in services(settings, self.state)}
         start([known[name] for name in names], self.supervision, settings, self.state)
+
+
+def _accepts(worker: psutil.Process) -> bool:
+    try:
+        return "is shutting down" not in " ".join(worker.cmdline())
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _is_ready(settings: Settings) -> bool:
