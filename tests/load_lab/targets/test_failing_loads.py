@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-import time
 from itertools import islice
 
 import pytest
@@ -106,8 +105,16 @@ def test_app_that_goes_down_is_one_line(lab, stack, make, tmp_path):
 
 
 def test_setting_that_changes_during_a_load_is_in_its_result(lab, stack):
+    log = stack._state.logs / "nginx-access.log"
+    before = log.stat().st_size
+
+    def has_begun():
+        with log.open("rb") as file:
+            file.seek(before)
+            return sum(b'"/api/hotel/"' in line for line in file) > 20
+
     def change():
-        time.sleep(8)
+        wait_for(has_begun, seconds=60, what="the load")
         changed.append(lab("set", "LAB_NGINX_CACHE_TTL=2s"))
 
     changed = []
