@@ -2,6 +2,7 @@
 its pushes are lost.
 """
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -56,15 +57,16 @@ class Completeness:
     """Requests, setup's included, as counted by k6 and as stored in Prometheus.
 
     `prometheus` is None when Prometheus does not respond. `seconds_missing` is the part of the
-    load's `seconds` without any push in Prometheus; of several generators, that of the one with
-    the longest silence. `clock_jump`: by how many seconds the machine's
-    clock was set forward during the run, negative if back; then no sample's time is certain.
+    load's `seconds` without any push in Prometheus, which begins `missing_from` seconds into it
+    (None where that is not known). `clock_jump`: by how many seconds the machine's clock was set
+    forward during the run, negative if back; then no sample's time is certain.
     """
 
     k6: int
     prometheus: int | None
     seconds: float
     seconds_missing: float
+    missing_from: float | None = None
     clock_jump: float = 0.0
     generators: int = 1
     faults: tuple[GeneratorFault, ...] = field(default=())
@@ -74,8 +76,14 @@ class Completeness:
         """Return whether Prometheus has data for every second of the run, with correct times, and
         every generator sent its share.
         """
-        is_whole = not (self.seconds_missing or self._clock_was_set or self.faults)
-        return self.prometheus is not None and is_whole
+        return self.readable_until == math.inf
+
+    @property
+    def readable_until(self) -> float:
+        """Return the seconds into the run until which that is so: infinite for all of it."""
+        if self.prometheus is None or self._clock_was_set or self.faults:
+            return 0.0
+        return (self.missing_from or 0.0) if self.seconds_missing else math.inf
 
     @property
     def _clock_was_set(self) -> bool:
@@ -101,7 +109,8 @@ class Completeness:
         of_requests = f"Prometheus has {self.prometheus} of {self.k6} requests, setup's included"
         if not self.seconds_missing:
             return of_requests
-        return f"{of_requests}, and lacks {self.seconds_missing:.0f} of {self.seconds:.0f} s"
+        since = f", from {self.missing_from:.0f} s on" if self.missing_from else ""
+        return f"{of_requests}, and lacks {self.seconds_missing:.0f} of {self.seconds:.0f} s{since}"
 
 
 @dataclass(frozen=True)
@@ -157,8 +166,10 @@ def _query(load: LoadSpan, prometheus: Prometheus) -> Completeness:
         return Completeness(
             load.k6_count, int(count), load.seconds, 0, generators=generators, faults=faults
         )
-    missing = gap_seconds(push_times(heartbeats, ""), load.started, load.ended)
-    return Completeness(load.k6_count, int(count), load.seconds, missing)
+    silences = gaps(push_times(heartbeats, ""), load.started, load.ended)
+    missing = sum(seconds for _at, seconds in silences)
+    first = max(silences[0][0] - load.started, 0.0) if silences else None
+    return Completeness(load.k6_count, int(count), load.seconds, missing, first)
 
 
 def push_times(heartbeats: Mapping[Labels, Series], generator: str) -> list[float]:
@@ -187,15 +198,10 @@ def _faults(part: GeneratorPart, load: LoadSpan, pushes: list[float]) -> list[Ge
     return faults
 
 
-def gap_seconds(times: list[float], start: float, end: float) -> float:
-    """Return the seconds in which a push was due and none arrived; `times` are the sorted push
-    times.
-    """
-    return sum(seconds for _at, seconds in gaps(times, start, end))
-
-
 def gaps(times: list[float], start: float, end: float) -> list[tuple[float, float]]:
-    """Return the times without a push, each with its start (Unix time) and its seconds."""
+    """Return the times in which a push was due and none arrived, each with its start (Unix time)
+    and its seconds; `times` are the sorted push times.
+    """
     # A push covers the second before it.
     between = ((before, after - before) for before, after in pairwise([start - 1, *times, end]))
     return [(before, gap - 1) for before, gap in between if gap > _MAX_GAP_SECONDS]

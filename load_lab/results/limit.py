@@ -20,6 +20,8 @@ class Limit(StrEnum):
     ERRORS = "errors", "errors", "errors, while no part of it was full"
     # Of a load that exceeded no limit.
     LOAD = "load", "end of load", "the end of the load"
+    # Of one that broke before.
+    UNRECORDED = "unrecorded", "gap", "what Prometheus lacks of the load"
     TARGET = "target", "target", "the target"
     UNSEEN = (
         "unseen",

@@ -411,6 +411,8 @@ class Result(_Part):
         """
         if self.limited_by in (Limit.GENERATOR, Limit.VIRTUAL_USERS, Limit.OTHERS, Limit.ERRORS):
             return self.limited_by
+        if self.recorded and not self.recorded.readable:
+            return Limit.UNRECORDED
         return Limit.LOAD if "breakpoint" in self.profile and self.outcome == "held" else None
 
     def document(self) -> dict[str, Any]:

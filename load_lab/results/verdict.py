@@ -41,11 +41,12 @@ def verdict_of(
         return _unrecorded_verdict(result)
     if plan is None:
         return _closed_verdict(result, thresholds_failed)
-    if result.recorded and not result.recorded.readable:
-        return _unrecorded_verdict(result)
+    # Windows end before what Prometheus lacks: a k6 short of CPU pushes late, after the break.
     point = find_break(result.windows)
     if point:
         return _break_verdict(result, plan, point)
+    if result.recorded and not result.recorded.readable:
+        return _unrecorded_verdict(result)
     verdict = _held_verdict(result, plan, bounds)
     return _with_messages(verdict, result.websockets) if result.websockets else verdict
 
@@ -144,6 +145,8 @@ def _break_verdict(result: Result, plan: Plan, point: BreakPoint) -> Verdict:
         f"offered {point.offered:.1f}/s): {' and '.join(point.reasons)}"
         f"{_failures(result) if is_by_errors(point) else ''}; {_limited_text(limited)}"
     )
+    if result.recorded and not result.recorded.readable:
+        text += f"; afterwards: {result.recorded.text}"
     if use is not None:
         busy_target, busy_generator = round(use.target, 3), round(use.load, 3)
         point = replace(point, target_cpu=busy_target, generator_cpu=busy_generator)

@@ -140,7 +140,8 @@ class Percentiles:
 class RunData:
     """A run's data in Prometheus, and its windows; `started` is Unix time.
 
-    `windows` is empty when the profile has no plan, or when Prometheus lacks a part of the run.
+    `windows` is empty when the profile has no plan; where Prometheus lacks a part of the run, they
+    end before it.
     `max_rps` is the highest rate of successful responses in any window; None for an incomplete
     record, and for a load shorter than a window.
     """
@@ -167,7 +168,7 @@ def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds)
     """
     started = _start_of_load(run, summary)
     completeness = _completeness(run, summary, started)
-    if not completeness.readable:
+    if not completeness.readable_until:
         return RunData(started, completeness, [])
     testid, ended = run.load.testid, run.ended + 2 * PUSH_SECONDS
     runs = queries.one_run(testid)
@@ -180,6 +181,7 @@ def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds)
         failed = prometheus.samples(queries.failed_requests(runs), started, ended)
         redirects = prometheus.samples(queries.redirects(runs), started, ended)
         load_windows = windows(summary.plan, totals.at, bounds) if summary.plan else []
+        load_windows = [w for w in load_windows if w.end <= completeness.readable_until]
         point, began = find_break(load_windows), None
         if point:
             since = started + point.seconds_into_test - WINDOW_SECONDS - PUSH_SECONDS
@@ -191,7 +193,7 @@ def _collect(run: Run, summary: Summary, prometheus: Prometheus, bounds: Bounds)
         started,
         completeness,
         load_windows,
-        totals.max_rps(summary.seconds),
+        totals.max_rps(summary.seconds) if completeness.readable else None,
         _percentiles(run, summary, totals),
         operations,
         cores,

@@ -8,7 +8,7 @@ from load_lab.metrics import queries
 from load_lab.metrics.counters import PUSH_SECONDS
 from load_lab.metrics.prometheus import KnownSamples, Prometheus
 from load_lab.metrics.windows import Totals
-from load_lab.results.completeness import gap_seconds, push_times
+from load_lab.results.completeness import gaps, push_times
 from load_lab.run.measurement import read_totals
 
 # Prometheus may hang, and the load is looked at every second.
@@ -43,7 +43,7 @@ class RunningLoad:
         heartbeats = self._samples.samples(queries.heartbeat(run), self.started, time.time())
         of_each = [push_times(heartbeats, name) for name in self.generators]
         newest = min(max(pushes, default=0.0) for pushes in of_each)
-        if any(gap_seconds(pushes, self.started, newest) for pushes in of_each):
+        if any(gaps(pushes, self.started, newest) for pushes in of_each):
             return 0.0
         return max(newest - self.started - PUSH_SECONDS, 0.0)
 

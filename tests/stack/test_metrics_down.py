@@ -118,10 +118,24 @@ def test_outage_during_load_is_measured_in_seconds_and_requests(lab, stack):
     assert (project().results / testid / "result.json").exists()
 
 
-def _stop_for_five_seconds(stack, testid):
+@pytest.mark.full
+def test_break_before_an_outage_is_a_break(lab, stack):
+    testid = f"outage-{os.getpid()}-late"
+    thread = threading.Thread(target=_stop_for_five_seconds, args=(stack, testid, 12))
+    thread.start()
+    load = ("--duration", "25s", "--p95", "1ms", "--testid", testid)
+    document = lab("k6", *HOLD, *load, "--json").json
+    thread.join()
+    recorded = document["recorded"]
+    assert recorded["seconds_missing"] > 0
+    assert document["outcome"] == "broke", document["verdict"]
+    assert document["break_point"]["seconds_into_test"] < recorded["missing_from"]
+
+
+def _stop_for_five_seconds(stack, testid, after=4):
     prometheus = Prometheus(stack.settings().prometheus_url)
-    has_data = lambda: prometheus.instant(f"count_over_time({heartbeat(one_run(testid))}[1m]) > 3")  # noqa: E731
-    wait_for(has_data, seconds=30, what="The fourth push")
+    pushes = f"count_over_time({heartbeat(one_run(testid))}[1m]) >= {after}"
+    wait_for(lambda: prometheus.instant(pushes), seconds=60, what=f"push {after}")
     with _prometheus_outage(stack) as outage:
         # A fixed wait, as the outage is defined by its duration.
         threading.Event().wait(5)

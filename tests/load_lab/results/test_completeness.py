@@ -3,7 +3,7 @@
 import pytest
 
 from load_lab.load.summary import GeneratorPart
-from load_lab.results.completeness import Completeness, LoadSpan, _faults, gap_seconds
+from load_lab.results.completeness import Completeness, LoadSpan, _faults, gaps
 
 START = 1000.0
 PUSHES = [START + second for second in range(21)]
@@ -51,5 +51,5 @@ def test_run_with_a_fault_is_not_readable_and_says_what_share_was_missing():
 
 
 def test_gap_of_a_push_that_came_late_does_not_count():
-    assert gap_seconds([START + 1, START + 4, START + 5], START, START + 6) == 0
-    assert gap_seconds([START + 1, START + 6], START, START + 6) == 4
+    assert gaps([START + 1, START + 4, START + 5], START, START + 6) == []
+    assert gaps([START + 1, START + 6], START, START + 6) == [(START + 1, 4)]

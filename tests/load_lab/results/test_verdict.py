@@ -12,6 +12,7 @@ from load_lab.machine.observation import Signals
 from load_lab.metrics.plan import Plan, Stage
 from load_lab.metrics.windows import Bounds, Counters, windows
 from load_lab.results.completeness import Completeness, GeneratorFault
+from load_lab.results.limit import Limit
 from load_lab.results.result import GeneratorResult, PrometheusRange, Result, TargetName, WebSockets
 from load_lab.results.verdict import Verdict, verdict_of
 from load_lab.run.measurement import with_bottleneck
@@ -216,13 +217,13 @@ def test_closed_load_is_lower_bound_when_generator_was_full(busy, limit):
     [
         (Completeness(70, None, 60, 60), "Prometheus does not answer; k6 counted 70 requests"),
         (
-            Completeness(70, 70, 60, 8),
-            "has 70 of 70 requests, setup's included, and lacks 8 of 60 s",
+            Completeness(70, 70, 60, 8, missing_from=5),
+            "has 70 of 70 requests, setup's included, and lacks 8 of 60 s, from 5 s on",
         ),
     ],
 )
 def test_incomplete_prometheus_data_is_not_judged(completeness, text):
-    verdict = _judge(_result(0.5, recorded=completeness))
+    verdict = _judge(_result(0.5, recorded=completeness, windows=[]))
     assert (verdict.outcome, verdict.break_point) == ("unrecorded", None)
     assert text in verdict.verdict
     assert "No break point can be found" in verdict.verdict
@@ -231,9 +232,18 @@ def test_incomplete_prometheus_data_is_not_judged(completeness, text):
 @pytest.mark.parametrize(("busy", "limit"), [(0.95, "generator_cpu"), (0.5, "none")])
 def test_generator_too_busy_to_push_is_the_limit(busy, limit):
     completeness = Completeness(70, 70, 60, 8)
-    verdict = _judge(_result(busy, recorded=completeness))
+    verdict = _judge(_result(busy, recorded=completeness, windows=[]))
     assert (verdict.outcome, verdict.limited_by) == ("unrecorded", limit)
     assert ("limited by the load generator" in verdict.verdict) == (limit == "generator_cpu")
+
+
+def test_break_before_what_prometheus_lacks_is_a_break():
+    result = _result(0.5, recorded=Completeness(70, 70, 60, 8, missing_from=40))
+    verdict = _judge(result)
+    assert result.model_copy(update=vars(verdict)).lower_bound is Limit.UNRECORDED
+    assert (verdict.outcome, verdict.limited_by) == ("broke", "target")
+    assert "; afterwards: Prometheus has 70 of 70 requests" in verdict.verdict
+    assert verdict.verdict.endswith("and lacks 8 of 60 s, from 40 s on")
 
 
 def test_different_request_count_alone_does_not_void_verdict():
