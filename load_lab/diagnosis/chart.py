@@ -53,7 +53,7 @@ def _split(found: Diagnosis) -> Any:
     ]
     base = chart_of(rows).encode(
         x=alt.X("ms:Q", axis=plain_axis("time of one request in the server (ms)")),
-        y=alt.Y("place:N", sort=None, title=None, axis=alt.Axis(minExtent=_EXTENT, labelLimit=300)),
+        y=alt.Y("place:N", sort=None, title=None, axis=alt.Axis(minExtent=_EXTENT)),
     )
     texts = base.mark_text(align="left", dx=4).encode(text="text:N")
     bars = base.mark_bar(color=BLUE, height=0.6 * _STEP)

@@ -33,7 +33,7 @@ CONFIG: dict[str, Any] = {
         "labelFontSize": 12,
         "titleFontSize": 12,
         "titlePadding": 6,
-        "labelLimit": 220,
+        "labelLimit": 320,
     },
     "title": {"anchor": "start", "fontSize": 13, "fontWeight": "bold", "offset": 8},
     "legend": {

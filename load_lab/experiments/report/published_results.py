@@ -264,7 +264,7 @@ def picture(name: str, group: Group) -> Picture | None:
         name,
         title="Published and measured",
         alt=f"Published and measured {main.title} and their steps",
-        caption="Logarithmic axes. Compare the steps; the absolute numbers are of other hosts.",
+        caption="Compare the steps; the absolute numbers are of other hosts.",
         panels=[
             _panel(values, labels, main.title, main.title),
             _panel(steps, labels, step_title, f"times as many {main.title}"),
@@ -292,10 +292,12 @@ def _panel(rows: list[dict[str, Any]], labels: list[str], title: str, x_title: s
     scale = log_scale(domain) if log else alt.Scale(domain=list(domain), nice=False)
     kinds = alt.Scale(domain=list(_KINDS), range=list(_KINDS.values()))
     base = chart_of(valid).encode(
-        x=alt.X("value:Q", scale=scale, axis=plain_axis(x_title, domain if log else None)),
+        x=alt.X("value:Q", scale=scale).axis(
+            plain_axis(f"{x_title} (logarithmic)", domain) if log else plain_axis(x_title)
+        ),
         y=alt.Y("label:N", sort=labels, scale=alt.Scale(domain=labels, paddingInner=0.25))
         .title(None)
-        .axis(grid=True, tickBand="extent", domain=False, ticks=False, labelLimit=200),
+        .axis(grid=True, tickBand="extent", domain=False, ticks=False),
         yOffset=alt.YOffset("kind:N", scale=alt.Scale(domain=list(_KINDS))),
         tooltip=["label:N", "kind:N", alt.Tooltip("text:N", title=x_title)],
     )

@@ -14,6 +14,10 @@ from tests.support.report_samples import CLAIMS, FOLDER, find_cell, ladder, load
 HOSTILE = "</script><script>alert(1)</script>"
 
 
+def _texts(svg):
+    return set(re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", svg.read_text()))
+
+
 def test_report_without_measurements_is_written(tmp_path):
     header, _ = load()
     files = write_report(header, [], [], tmp_path)
@@ -54,12 +58,30 @@ def test_markdown_embeds_existing_pictures(report_files):
 
 
 def test_static_picture_matches_interactive_chart(report_files):
-    svg = (report_files[0] / "pictures/comparison.svg").read_text()
-    texts = set(re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", svg))
+    texts = _texts(report_files[0] / "pictures/comparison.svg")
     assert {"≥ 1,443 · generator", "≥ 323 · VU cap", "failed", "not measured", "60.7"} <= texts
     curves = (report_files[0] / "pictures/curves-detail.svg").read_text()
     assert curves.count("mark-line role-mark") >= 6
     assert "layer: redis-page; rate, per s:" in curves
+
+
+def test_published_picture_shows_long_names_whole_and_tells_its_axes(tmp_path):
+    header, cells = load()
+    name = "random-row-lock/five/asgiref-3-2/gunicorn-5"
+    header["published"][0] |= {"cell": "naive/none/detail", "label": name}
+    write_report(header, runs(cells), [], tmp_path)
+    texts = _texts(tmp_path / "pictures/published.svg")
+    assert name in texts
+    assert {"requests/s (logarithmic)", "times as many requests/s (logarithmic)"} <= texts
+
+
+def test_linear_published_picture_does_not_claim_logarithmic_axes(tmp_path):
+    header, cells = load()
+    header["published"] = [
+        {**line, "rps": 5.0, "cell": "naive/none/detail"} for line in header["published"]
+    ]
+    write_report(header, runs(cells), [], tmp_path)
+    assert "logarithmic" not in (tmp_path / "pictures/published.svg").read_text().lower()
 
 
 def test_names_with_slashes_stay_inside_folder(tmp_path):
