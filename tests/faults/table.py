@@ -1,4 +1,4 @@
-"""The results as a table, in the format of docs/measured/faults.md."""
+"""The results as a table. docs/measured/faults.md leaves out columns that are always equal."""
 
 from collections.abc import Callable
 
