@@ -1,12 +1,19 @@
 """CPUs of the target and of the load generator, so that neither takes the other's unnoticed."""
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from lab_settings.types import cpu_numbers
 
 from load_lab.errors import UsageError
 from load_lab.settings import Settings
+
+# The kernel keeps the highest latency that a program has written here, in µs as 4 bytes, for as
+# long as it has the file open.
+_WAKE_LATENCY = Path("/dev/cpu_dma_latency")
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,16 @@ def bind(cpus: set[int]) -> None:
     """Pin the calling thread to those CPUs, where the system supports it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cpus)
+
+
+@contextmanager
+def awake() -> Iterator[None]:
+    """Keep CPUs without work from sleeping for the block, where this user may ask for that."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            file = stack.enter_context(_WAKE_LATENCY.open("wb", buffering=0))
+            file.write(bytes(4))
+        yield
 
 
 def _without(usable: list[int], other: str) -> list[int]:

@@ -10,7 +10,7 @@ from load_lab.load.k6 import Run, check, run_k6
 from load_lab.load.load import Load, new_testid
 from load_lab.load.process import has_begun
 from load_lab.load.summary import read_summary
-from load_lab.machine.cpus import choose_cpus
+from load_lab.machine.cpus import awake, choose_cpus
 from load_lab.paths import project
 from load_lab.profile.flamegraph import hottest
 from load_lab.profile.ranking import MIN_SAMPLES, function_rows, headline, own_rows, statement_rows
@@ -75,7 +75,8 @@ def profile(
         begin = _Begin(running, folder / "k6.log")
         cpus = choose_cpus(settings_of(running.engine)).load
         recorder = Recorder(pid, folder / "profile.svg", cpus, begin)
-        with step(f"Recording {options.seconds} s of {what} under load"), recorder:
+        # py-spy takes waiting for a CPU that wakes up, after each statement, for work.
+        with step(f"Recording {options.seconds} s of {what} under load"), awake(), recorder:
             run = run_k6(running.engine, running.target, load, folder)
         found = _statements(run, running, begin.statements)
         check_target_survived(run)

@@ -1,0 +1,29 @@
+"""CPUs that do not sleep for a while."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from load_lab.machine import cpus
+
+FILE = Path("/dev/cpu_dma_latency")
+
+
+@pytest.mark.skipif(not os.access(FILE, os.W_OK), reason=f"this user can't write {FILE}")
+def test_cpus_are_awake_for_the_block_alone():
+    """The kernel's file contains the highest latency that all programs allow, in µs."""
+
+    def allowed():
+        return int.from_bytes(FILE.read_bytes()[:4], "little")
+
+    before = allowed()
+    with cpus.awake():
+        assert allowed() == 0
+    assert allowed() == before
+
+
+def test_cpus_may_sleep_where_nobody_can_forbid_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(cpus, "_WAKE_LATENCY", tmp_path / "missing/file")
+    with pytest.raises(OSError, match="of the block"), cpus.awake():
+        raise OSError("of the block")
