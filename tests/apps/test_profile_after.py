@@ -1,5 +1,6 @@
 """`lab profile --after` of an app with a fault in one of six operations: a statement for each row,
-or a slow function. The shares of its functions are those of the CPU time that it recorded.
+or a slow function. The shares of its functions are those of the CPU time that it recorded, or less
+by no more than the profile says.
 """
 
 import json
@@ -68,6 +69,9 @@ def test_faulty_operation_is_profiled(
 
 
 def _shares_are_those_of_cpu_time(document, times):
+    """Each within 20 %, or too small by the part that the profile says is no CPU time: with a
+    statement for each row, a fifth of the samples is a wait for Postgres on the same CPU.
+    """
     every = times.pop("all")
     waiting = 1 - document["cpu_seconds"] * document["samples_per_second"] / document["samples"]
     samples, _, functions = hottest(ROOT / document["files"]["svg"])
@@ -77,4 +81,5 @@ def _shares_are_those_of_cpu_time(document, times):
     large = {name: share for name, share in shares.items() if share >= LEAST_PERCENT}
     assert large
     for name, share in large.items():
-        assert found[name] == pytest.approx(share, rel=0.2), name
+        assert 0.8 * share < found[name] / (1 - max(0, waiting)), name
+        assert found[name] < 1.2 * share, name
