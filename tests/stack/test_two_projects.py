@@ -21,8 +21,13 @@ def test_port_in_use_names_the_other_project(lab, stack, other_project):
     assert lab("status", "--json", **other_project).json["services"] == []
     # Without the reference app, its ports are not needed.
     result = lab("up", LAB_REFERENCE_APP="off", **other_project)
-    assert "LAB_PROMETHEUS_PORT" in result.err
     assert "LAB_REDIS_PORT" not in result.err
+    # What to type has each setting whose ports are in use, once.
+    _, _, words = " ".join(result.err.split()).partition("choose other ports: ")
+    prometheus, exporters, *rest = words.split()
+    assert prometheus == f"LAB_PROMETHEUS_PORT={int(os.environ['LAB_PROMETHEUS_PORT']) + 1000}"
+    assert exporters == f"LAB_EXPORTERS_PORT={int(os.environ['LAB_EXPORTERS_PORT']) + 1000}"
+    assert rest == ["lab", "up"]
 
 
 def test_only_one_project_measures_at_a_time(lab, stack, tmp_path):

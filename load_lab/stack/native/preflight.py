@@ -61,13 +61,17 @@ def _check_ports(settings: Settings, services: list[Service]) -> None:
     conflicts = [port for port, host in sorted(hosts.items()) if port_is_open(host, port)]
     if conflicts:
         ports = ", ".join(f"{port} ({names[port]})" for port in conflicts)
-        other = conflicts[0] + (1000 if conflicts[0] < 60_000 else -1000)
+        values = {names[port]: int(getattr(settings, names[port])) for port in conflicts}
+        others = " ".join(f"{name}={_other(value)}" for name, value in values.items())
         owner = port_owner(conflicts[0])
         raise LabError(
             f"{_stack_of(owner) if owner else 'Something'} already listens on port {ports}. "
-            f"Nothing was started. Stop it, or choose another port: "
-            f"{names[conflicts[0]]}={other} lab up"
+            f"Nothing was started. Stop it, or choose other ports: {others} lab up"
         )
+
+
+def _other(port: int) -> int:
+    return port + (1000 if port < 60_000 else -1000)
 
 
 def _stack_of(owner: str) -> str:
