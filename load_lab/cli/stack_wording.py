@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lab_settings.declaration import names_used_by
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -67,6 +68,8 @@ def _latency(latency: dict[str, Any]) -> Table:
 
 def _settings(settings: dict[str, Any]) -> Table:
     table = Table(title="Active settings", title_justify="left", show_header=False)
-    for name, value in settings.items():
-        table.add_row(name, str(value))
+    # Without the reference app, nothing that runs reads the others.
+    used = settings if settings["LAB_REFERENCE_APP"] == "on" else names_used_by("lab", "k6")
+    for name in used:
+        table.add_row(name, str(settings[name]))
     return table
