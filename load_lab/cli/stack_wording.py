@@ -72,4 +72,6 @@ def _settings(settings: dict[str, Any]) -> Table:
     used = settings if settings["LAB_REFERENCE_APP"] == "on" else names_used_by("lab", "k6")
     for name in used:
         table.add_row(name, str(settings[name]))
+    if rest := len(settings) - len(used):
+        table.add_row("of the reference app", f"{rest}, not in use")
     return table

@@ -23,3 +23,4 @@ def test_settings_that_nothing_reads_are_not_listed(app, is_shown):
         assert (name in text) is is_shown, name
     for name in ("LAB_REFERENCE_APP", "LAB_TARGET_CPUS", "LAB_CLIENT_TIMEOUT"):
         assert name in text
+    assert ("of the reference app" in text) is not is_shown
